@@ -1,4 +1,12 @@
-//! What stands between bytes and meaning: RESP, the command table, the config table, error texts. Pure: it awaits
-//! nothing and reads no clock, randomness, file or socket.
+//! The wire and its vocabulary: RESP, the command table, the config table, error texts.
+//!
+//! Everything here is pure: bytes come in as slices and leave through buffers that the caller owns. This crate knows nothing
+//! of the keyspace, of actors or of files, so each rule can be tested with a plain function call.
 
+pub mod errors;
+pub mod number;
 pub mod quoted;
+pub mod resp;
+
+pub use errors::CommandError;
+pub use resp::{Args, Reply};

@@ -75,16 +75,11 @@ fn take_word(text: &[u8]) -> Result<(Vec<u8>, &[u8]), UnbalancedQuotes> {
 }
 
 /// What stands up to the closing `"` goes into `word`; returns what follows the quote.
-fn take_double_quoted<'a>(
-    text: &'a [u8],
-    word: &mut Vec<u8>,
-) -> Result<&'a [u8], UnbalancedQuotes> {
+fn take_double_quoted<'a>(text: &'a [u8], word: &mut Vec<u8>) -> Result<&'a [u8], UnbalancedQuotes> {
     let mut rest = text;
     loop {
         match rest {
-            [b'\\', b'x', high, low, after @ ..]
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
+            [b'\\', b'x', high, low, after @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
                 word.push(hex_value(*high) << 4 | hex_value(*low));
                 rest = after;
             }
@@ -103,10 +98,7 @@ fn take_double_quoted<'a>(
 }
 
 /// What stands up to the closing `'` goes into `word`; returns what follows the quote.
-fn take_single_quoted<'a>(
-    text: &'a [u8],
-    word: &mut Vec<u8>,
-) -> Result<&'a [u8], UnbalancedQuotes> {
+fn take_single_quoted<'a>(text: &'a [u8], word: &mut Vec<u8>) -> Result<&'a [u8], UnbalancedQuotes> {
     let mut rest = text;
     loop {
         match rest {
@@ -178,10 +170,7 @@ mod tests {
 
     #[test]
     fn blanks_separate_words() {
-        assert_eq!(
-            words(b"  set\tkey   value \r\n"),
-            [&b"set"[..], b"key", b"value"]
-        );
+        assert_eq!(words(b"  set\tkey   value \r\n"), [&b"set"[..], b"key", b"value"]);
         assert_eq!(words(b""), Vec::<Vec<u8>>::new());
         assert_eq!(words(b" \t\x0b\x0c "), Vec::<Vec<u8>>::new());
         assert_eq!(words(b"\"\" ''"), [b"", b""]);
@@ -205,17 +194,7 @@ mod tests {
 
     #[test]
     fn open_or_glued_quotes_are_unbalanced() {
-        for line in [
-            &b"\"a"[..],
-            b"'a",
-            b"\"a\"b",
-            b"'a'b",
-            b"\"a\"\"b\"",
-            b"a \"b\\",
-            b"\"\\",
-            b"\"a\0\"",
-            b"'",
-        ] {
+        for line in [&b"\"a"[..], b"'a", b"\"a\"b", b"'a'b", b"\"a\"\"b\"", b"a \"b\\", b"\"\\", b"\"a\0\"", b"'"] {
             assert_eq!(split_quoted(line), Err(UnbalancedQuotes), "{line:?}");
         }
     }
