@@ -3,6 +3,7 @@
 //! Everything here is pure: bytes come in as slices and leave through buffers that the caller owns. This crate knows nothing
 //! of the keyspace, of actors or of files, so each rule can be tested with a plain function call.
 
+pub mod command;
 pub mod errors;
 pub mod number;
 pub mod quoted;
