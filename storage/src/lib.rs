@@ -1,5 +1,25 @@
-//! Keyspace, data types and their commands, effects, and the file formats of the log (AOF) and of snapshots (RDB). Pure:
-//! time, random numbers and bytes come in as arguments; replies, effects and bytes come out as values.
+//! The keyspace: representations, data types and their commands, expiry, eviction, effects, file formats.
+//!
+//! Everything here is pure. Time and random numbers come in as arguments, replies and effects go out as values; nothing awaits,
+//! reads a clock or opens a file. Whoever runs a command holds the shards it needs and hands them in through [`Shards`].
 
+pub mod access;
 pub mod aof;
+mod context;
+mod database;
+mod effects;
+mod entry;
+mod hash;
+mod random;
 pub mod rdb;
+mod shard;
+mod slot_table;
+pub mod string;
+
+pub use context::{Context, Expiry, Settings};
+pub use database::{Database, Occupied, size_class};
+pub use effects::{Effects, Run};
+pub use entry::{Encoding, EntryRef, LENGTH_MAX, Value};
+pub use hash::{Key, KeyHasher, SLOTS};
+pub use random::Random;
+pub use shard::{Layout, Shard, ShardStats, Shards, WatchFlag};

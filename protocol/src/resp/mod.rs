@@ -9,5 +9,5 @@ mod reply;
 mod request;
 
 pub use args::{Args, Range};
-pub use reply::{Protocol, Reply};
+pub use reply::{Protocol, Reply, encode_command};
 pub use request::{Limits, Progress, ProtocolError, Request, RequestParser};

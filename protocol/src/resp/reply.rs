@@ -221,6 +221,16 @@ impl Reply {
     }
 }
 
+/// Appends a command as a client, the log or a replica's primary sends it: an array of bulk strings.
+pub fn encode_command<'a>(out: &mut Vec<u8>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
+    write_header(out, b'*', words.len());
+    for word in words {
+        write_header(out, b'$', word.len());
+        out.extend_from_slice(word);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
 /// Appends `<kind><number>\r\n`.
 pub(crate) fn write_header(out: &mut Vec<u8>, kind: u8, number: usize) {
     if number < 10 {

@@ -281,7 +281,6 @@ fn find_inline(bytes: &[u8], start: usize) -> Result<Progress, ProtocolError> {
 /// Reads a header line `<kind><integer>\r\n` at `offset`: its number (`None` when it is none), the offset behind it, and
 /// whether it has the form an encoder would write. `Ok(None)` when the line is not complete.
 #[inline]
-#[expect(clippy::type_complexity, reason = "one caller each for count and length")]
 fn header(
     bytes: &[u8],
     offset: usize,
@@ -308,7 +307,6 @@ fn header(
 
 /// The header lines that are not one to ten digits: negative, empty, huge or garbage.
 #[cold]
-#[expect(clippy::type_complexity, reason = "as `header`")]
 fn odd_header(
     bytes: &[u8],
     offset: usize,

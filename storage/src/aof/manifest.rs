@@ -119,13 +119,11 @@ impl Manifest {
             if line.starts_with(b"#") {
                 continue;
             }
-            parse_line(line)
-                .and_then(|file| manifest.add(file))
-                .map_err(|fault| ManifestError::Line {
-                    line: number,
-                    fault,
-                    text: String::from_utf8_lossy(line.trim_ascii_end()).into_owned(),
-                })?;
+            parse_line(line).and_then(|file| manifest.add(file)).map_err(|fault| ManifestError::Line {
+                line: number,
+                fault,
+                text: String::from_utf8_lossy(line.trim_ascii_end()).into_owned(),
+            })?;
         }
         Ok(manifest)
     }
@@ -135,12 +133,7 @@ impl Manifest {
             FileKind::Base if self.base.is_some() => return Err(LineFault::DuplicateBase),
             FileKind::Base => self.base = Some(file),
             FileKind::History => self.history.push(file),
-            FileKind::Increment
-                if self
-                    .increments
-                    .last()
-                    .is_some_and(|last| file.sequence <= last.sequence) =>
-            {
+            FileKind::Increment if self.increments.last().is_some_and(|last| file.sequence <= last.sequence) => {
                 return Err(LineFault::Sequence);
             }
             FileKind::Increment => self.increments.push(file),
@@ -151,12 +144,7 @@ impl Manifest {
     /// The manifest file's content.
     pub fn format(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        for file in self
-            .base
-            .iter()
-            .chain(&self.history)
-            .chain(&self.increments)
-        {
+        for file in self.base.iter().chain(&self.history).chain(&self.increments) {
             format_line(&mut out, file);
         }
         out
@@ -190,56 +178,29 @@ impl Manifest {
             BaseFormat::Aof => "aof",
         };
         let name = format!("{prefix}.{sequence}.base.{suffix}");
-        ManifestFile {
-            name,
-            sequence,
-            kind: FileKind::Base,
-            start_offset: None,
-            end_offset: None,
-        }
+        ManifestFile { name, sequence, kind: FileKind::Base, start_offset: None, end_offset: None }
     }
 
     /// The next increment of the data set called `prefix`, not yet part of it.
     pub fn next_increment(&self, prefix: &str, start_offset: Option<u64>) -> ManifestFile {
         let sequence = self.increments.last().map_or(0, |last| last.sequence) + 1;
         let name = format!("{prefix}.{sequence}.incr.aof");
-        ManifestFile {
-            name,
-            sequence,
-            kind: FileKind::Increment,
-            start_offset,
-            end_offset: None,
-        }
+        ManifestFile { name, sequence, kind: FileKind::Increment, start_offset, end_offset: None }
     }
 
     /// Appends an increment; from now on it is the one that is written to.
     pub fn push_increment(&mut self, file: ManifestFile) -> Result<(), LineFault> {
         check_name(&file.name)?;
-        self.add(ManifestFile {
-            kind: FileKind::Increment,
-            ..file
-        })
+        self.add(ManifestFile { kind: FileKind::Increment, ..file })
     }
 
     /// Makes `base` the base. The one before it and the increments numbered below `increments_from` become history.
-    pub fn replace_base(
-        &mut self,
-        base: ManifestFile,
-        increments_from: u64,
-    ) -> Result<(), LineFault> {
+    pub fn replace_base(&mut self, base: ManifestFile, increments_from: u64) -> Result<(), LineFault> {
         check_name(&base.name)?;
-        let old_base = self.base.replace(ManifestFile {
-            kind: FileKind::Base,
-            ..base
-        });
-        let kept = self
-            .increments
-            .partition_point(|file| file.sequence < increments_from);
+        let old_base = self.base.replace(ManifestFile { kind: FileKind::Base, ..base });
+        let kept = self.increments.partition_point(|file| file.sequence < increments_from);
         let replaced = old_base.into_iter().chain(self.increments.drain(..kept));
-        self.history.extend(replaced.map(|file| ManifestFile {
-            kind: FileKind::History,
-            ..file
-        }));
+        self.history.extend(replaced.map(|file| ManifestFile { kind: FileKind::History, ..file }));
         Ok(())
     }
 
@@ -273,37 +234,21 @@ fn parse_line(line: &[u8]) -> Result<ManifestFile, LineFault> {
     let (pairs, []) = words.as_chunks::<2>() else {
         return Err(LineFault::Format);
     };
-    let (mut name, mut sequence, mut kind, mut start_offset, mut end_offset) =
-        (None, None, None, None, None);
+    let (mut name, mut sequence, mut kind, mut start_offset, mut end_offset) = (None, None, None, None, None);
     for [key, value] in pairs {
         match key.to_ascii_lowercase().as_slice() {
             b"file" => set_once(&mut name, take_name(value)?)?,
-            b"seq" => set_once(
-                &mut sequence,
-                take_number(value)
-                    .filter(|&number| number > 0)
-                    .ok_or(LineFault::Format)?,
-            )?,
+            b"seq" => {
+                set_once(&mut sequence, take_number(value).filter(|&number| number > 0).ok_or(LineFault::Format)?)?
+            }
             b"type" => set_once(&mut kind, take_kind(value)?)?,
-            b"startoffset" => set_once(
-                &mut start_offset,
-                take_number(value).ok_or(LineFault::Format)?,
-            )?,
-            b"endoffset" => set_once(
-                &mut end_offset,
-                take_number(value).ok_or(LineFault::Format)?,
-            )?,
+            b"startoffset" => set_once(&mut start_offset, take_number(value).ok_or(LineFault::Format)?)?,
+            b"endoffset" => set_once(&mut end_offset, take_number(value).ok_or(LineFault::Format)?)?,
             _ => {}
         }
     }
     match (name, sequence, kind) {
-        (Some(name), Some(sequence), Some(kind)) => Ok(ManifestFile {
-            name,
-            sequence,
-            kind,
-            start_offset,
-            end_offset,
-        }),
+        (Some(name), Some(sequence), Some(kind)) => Ok(ManifestFile { name, sequence, kind, start_offset, end_offset }),
         _ => Err(LineFault::Format),
     }
 }
@@ -322,23 +267,14 @@ fn take_name(word: &[u8]) -> Result<String, LineFault> {
 }
 
 fn check_name(name: &str) -> Result<(), LineFault> {
-    let leads_out =
-        name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']);
-    if leads_out {
-        Err(LineFault::Path)
-    } else {
-        Ok(())
-    }
+    let leads_out = name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']);
+    if leads_out { Err(LineFault::Path) } else { Ok(()) }
 }
 
 fn take_number(word: &[u8]) -> Option<u64> {
     word.iter().all(u8::is_ascii_digit).then_some(())?;
     // Redis counts in signed 64-bit numbers, and a number must have a successor.
-    std::str::from_utf8(word)
-        .ok()?
-        .parse()
-        .ok()
-        .filter(|&number| number < i64::MAX as u64)
+    std::str::from_utf8(word).ok()?.parse().ok().filter(|&number| number < i64::MAX as u64)
 }
 
 fn take_kind(word: &[u8]) -> Result<FileKind, LineFault> {
@@ -352,20 +288,14 @@ fn take_kind(word: &[u8]) -> Result<FileKind, LineFault> {
 
 fn format_line(out: &mut Vec<u8>, file: &ManifestFile) {
     out.extend_from_slice(b"file ");
-    let plain = file
-        .name
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\'');
+    let plain = file.name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\'');
     if plain {
         out.extend_from_slice(file.name.as_bytes());
     } else {
         out.extend_from_slice(&quote(file.name.as_bytes()));
     }
     out.extend_from_slice(format!(" seq {} type {}", file.sequence, file.kind.letter()).as_bytes());
-    for (key, offset) in [
-        ("startoffset", file.start_offset),
-        ("endoffset", file.end_offset),
-    ] {
+    for (key, offset) in [("startoffset", file.start_offset), ("endoffset", file.end_offset)] {
         if let Some(offset) = offset {
             out.extend_from_slice(format!(" {key} {offset}").as_bytes());
         }
@@ -402,41 +332,21 @@ mod tests {
             format!("{BASE}{}{INCR}", format_args!("#{}\n", "x".repeat(1022))),
         ] {
             let manifest = Manifest::parse(text.as_bytes()).unwrap();
-            assert_eq!(
-                manifest.format(),
-                format!("{BASE}{INCR}").as_bytes(),
-                "{text}"
-            );
+            assert_eq!(manifest.format(), format!("{BASE}{INCR}").as_bytes(), "{text}");
         }
         assert_eq!(Manifest::parse(b"# only\n").unwrap(), Manifest::default());
-        let gap =
-            format!("{INCR}file b seq 9 type i startoffset 5 endoffset 7\nfile h seq 2 type h\n");
-        assert_eq!(
-            Manifest::parse(gap.as_bytes()).unwrap().increments()[1].end_offset,
-            Some(7)
-        );
+        let gap = format!("{INCR}file b seq 9 type i startoffset 5 endoffset 7\nfile h seq 2 type h\n");
+        assert_eq!(Manifest::parse(gap.as_bytes()).unwrap().increments()[1].end_offset, Some(7));
     }
 
     #[test]
     fn refused_as_redis_does() {
         assert_eq!(Manifest::parse(b""), Err(ManifestError::Empty));
         let unended = format!("{BASE}{}", INCR.trim_end());
-        assert_eq!(
-            Manifest::parse(unended.as_bytes()),
-            Err(ManifestError::LongLine { line: 2 })
-        );
+        assert_eq!(Manifest::parse(unended.as_bytes()), Err(ManifestError::LongLine { line: 2 }));
         let long = format!("#{}\n", "x".repeat(1023));
-        assert_eq!(
-            Manifest::parse(long.as_bytes()),
-            Err(ManifestError::LongLine { line: 1 })
-        );
-        for text in [
-            "\n",
-            "file a seq 1\n",
-            "file a type b\n",
-            "file a seq 1 zzz b\n",
-            "file \"a seq 1 type b\n",
-        ] {
+        assert_eq!(Manifest::parse(long.as_bytes()), Err(ManifestError::LongLine { line: 1 }));
+        for text in ["\n", "file a seq 1\n", "file a type b\n", "file a seq 1 zzz b\n", "file \"a seq 1 type b\n"] {
             assert_eq!(fault(text), LineFault::Format, "{text}");
         }
         assert_eq!(fault("file a seq 0 type b\n"), LineFault::Format);
@@ -454,11 +364,7 @@ mod tests {
 
     #[test]
     fn stricter_than_redis() {
-        for text in [
-            "file a seq 1x type b\n",
-            "file a seq -3 type b\n",
-            "file a file b seq 1 type b\n",
-        ] {
+        for text in ["file a seq 1x type b\n", "file a seq -3 type b\n", "file a file b seq 1 type b\n"] {
             assert_eq!(fault(text), LineFault::Format, "{text}");
         }
         assert_eq!(fault("file a seq 1 type bb\n"), LineFault::Kind);
@@ -470,34 +376,18 @@ mod tests {
     #[test]
     fn a_rewrite_step_by_step() {
         let mut manifest = Manifest::default();
-        manifest
-            .replace_base(manifest.next_base("a", BaseFormat::Rdb), 0)
-            .unwrap();
-        manifest
-            .push_increment(manifest.next_increment("a", Some(0)))
-            .unwrap();
-        assert_eq!(
-            manifest.format(),
-            format!("{BASE}{}", INCR.replace("\n", " startoffset 0\n")).as_bytes()
-        );
+        manifest.replace_base(manifest.next_base("a", BaseFormat::Rdb), 0).unwrap();
+        manifest.push_increment(manifest.next_increment("a", Some(0))).unwrap();
+        assert_eq!(manifest.format(), format!("{BASE}{}", INCR.replace("\n", " startoffset 0\n")).as_bytes());
         let next = manifest.next_increment("a", None);
         manifest.push_increment(next.clone()).unwrap();
-        manifest
-            .replace_base(manifest.next_base("a", BaseFormat::Aof), next.sequence)
-            .unwrap();
+        manifest.replace_base(manifest.next_base("a", BaseFormat::Aof), next.sequence).unwrap();
         assert_eq!(manifest.base().unwrap().name, "a.2.base.aof");
         assert_eq!(manifest.increments(), [next]);
-        let gone: Vec<_> = manifest
-            .take_history()
-            .into_iter()
-            .map(|file| file.name)
-            .collect();
+        let gone: Vec<_> = manifest.take_history().into_iter().map(|file| file.name).collect();
         assert_eq!(gone, ["a.1.base.rdb", "a.1.incr.aof"]);
         assert!(manifest.history().is_empty());
-        assert_eq!(
-            (manifest_name("a"), temporary_name("b")),
-            ("a.manifest".into(), "temp-b".into())
-        );
+        assert_eq!((manifest_name("a"), temporary_name("b")), ("a.manifest".into(), "temp-b".into()));
     }
 
     proptest! {

@@ -30,10 +30,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            arguments_max: i32::MAX as usize,
-            argument_bytes_max: 512 * 1024 * 1024,
-        }
+        Self { arguments_max: i32::MAX as usize, argument_bytes_max: 512 * 1024 * 1024 }
     }
 }
 
@@ -149,27 +146,19 @@ enum Stop {
 fn parse_arguments(bytes: &[u8], limits: &Limits, spans: &mut Vec<Span>) -> Result<usize, Stop> {
     let (count, mut at) = take_length(bytes, 0, b'*', Fault::NoArray)?;
     if count == 0 || count > limits.arguments_max {
-        return Err(Stop::Fault {
-            offset: 0,
-            fault: Fault::ArgumentCount,
-        });
+        return Err(Stop::Fault { offset: 0, fault: Fault::ArgumentCount });
     }
     for index in 0..count {
         let rest_min = (count - index - 1).saturating_mul(ARGUMENT_BYTES_MIN);
         let line = at;
         let (length, start) = match take_length(bytes, at, b'$', Fault::NoBulk) {
             Err(Stop::Short { length_min }) => {
-                return Err(Stop::Short {
-                    length_min: length_min.saturating_add(rest_min),
-                });
+                return Err(Stop::Short { length_min: length_min.saturating_add(rest_min) });
             }
             other => other?,
         };
         if length > limits.argument_bytes_max {
-            return Err(Stop::Fault {
-                offset: line,
-                fault: Fault::ArgumentBytes,
-            });
+            return Err(Stop::Fault { offset: line, fault: Fault::ArgumentBytes });
         }
         let end = start.saturating_add(length);
         at = take_line_end(bytes, end, rest_min)?;
@@ -179,19 +168,11 @@ fn parse_arguments(bytes: &[u8], limits: &Limits, spans: &mut Vec<Span>) -> Resu
 }
 
 /// Reads `kind`, a decimal number and CR LF at `at`; returns the number and what offset follows.
-fn take_length(
-    bytes: &[u8],
-    at: usize,
-    kind: u8,
-    wrong_kind: Fault,
-) -> Result<(usize, usize), Stop> {
+fn take_length(bytes: &[u8], at: usize, kind: u8, wrong_kind: Fault) -> Result<(usize, usize), Stop> {
     match bytes.get(at) {
         None => return Err(Stop::Short { length_min: at + 4 }),
         Some(&byte) if byte != kind => {
-            return Err(Stop::Fault {
-                offset: at,
-                fault: wrong_kind,
-            });
+            return Err(Stop::Fault { offset: at, fault: wrong_kind });
         }
         Some(_) => {}
     }
@@ -200,21 +181,13 @@ fn take_length(
     while let Some(digit) = bytes.get(end).filter(|byte| byte.is_ascii_digit()) {
         let leading_zero = end > at + 1 && number == 0;
         if leading_zero || end - at > LENGTH_DIGITS_MAX {
-            return Err(Stop::Fault {
-                offset: end,
-                fault: Fault::Length,
-            });
+            return Err(Stop::Fault { offset: end, fault: Fault::Length });
         }
-        number = number
-            .saturating_mul(10)
-            .saturating_add(usize::from(digit - b'0'));
+        number = number.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
         end += 1;
     }
     if end == at + 1 && end < bytes.len() {
-        return Err(Stop::Fault {
-            offset: end,
-            fault: Fault::Length,
-        });
+        return Err(Stop::Fault { offset: end, fault: Fault::Length });
     }
     Ok((number, take_line_end(bytes, end, 0)?))
 }
@@ -224,15 +197,10 @@ fn take_line_end(bytes: &[u8], at: usize, rest_min: usize) -> Result<usize, Stop
     for (offset, wanted) in (at..).zip(*b"\r\n") {
         match bytes.get(offset) {
             None => {
-                return Err(Stop::Short {
-                    length_min: at.saturating_add(2).saturating_add(rest_min),
-                });
+                return Err(Stop::Short { length_min: at.saturating_add(2).saturating_add(rest_min) });
             }
             Some(&byte) if byte != wanted => {
-                return Err(Stop::Fault {
-                    offset,
-                    fault: Fault::LineEnd,
-                });
+                return Err(Stop::Fault { offset, fault: Fault::LineEnd });
             }
             Some(_) => {}
         }
@@ -254,10 +222,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// How many there are, the command's name included; never 0.
-    #[allow(
-        clippy::len_without_is_empty,
-        reason = "a record without arguments does not exist"
-    )]
+    #[allow(clippy::len_without_is_empty, reason = "a record without arguments does not exist")]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -271,9 +236,7 @@ impl<'a> Arguments<'a> {
     /// All of them in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
-        self.spans
-            .iter()
-            .map(move |span| bytes.get(Range::from(*span)).unwrap_or_default())
+        self.spans.iter().map(move |span| bytes.get(Range::from(*span)).unwrap_or_default())
     }
 }
 
@@ -312,12 +275,7 @@ mod tests {
     #[test]
     fn length_min_counts_what_must_follow() {
         assert_eq!(parsed(b""), Parsed::Incomplete { length_min: 4 });
-        assert_eq!(
-            parsed(b"*3\r\n$3\r\nSE"),
-            Parsed::Incomplete {
-                length_min: 13 + 12
-            }
-        );
+        assert_eq!(parsed(b"*3\r\n$3\r\nSE"), Parsed::Incomplete { length_min: 13 + 12 });
     }
 
     proptest! {

@@ -31,8 +31,7 @@ const ANY_START_PREFIX: &[u8] = b"#SIMURGH:";
 const TIMESTAMP_PREFIX: &[u8] = b"#TS:";
 const LINE_END: &[u8] = b"\r\n";
 /// Two numbers of 20 digits, chain, check, colons: every line of ours fits.
-const _: () =
-    assert!(START_PREFIX.len() + 20 + 1 + 20 + 1 + 16 + 1 + 8 + LINE_END.len() <= LINE_BYTES_MAX);
+const _: () = assert!(START_PREFIX.len() + 20 + 1 + 20 + 1 + 16 + 1 + 8 + LINE_END.len() <= LINE_BYTES_MAX);
 
 /// Where a log stands: how far, and the sum of all that came before. Makes start lines and seals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,30 +154,19 @@ pub fn parse(line: &[u8]) -> Annotation {
 }
 
 fn parse_seal(line: &[u8]) -> Option<Seal> {
-    let mut fields = checked(line)?
-        .strip_prefix(SEAL_PREFIX)?
-        .split(|&byte| byte == b':');
+    let mut fields = checked(line)?.strip_prefix(SEAL_PREFIX)?.split(|&byte| byte == b':');
     let position = take_number(fields.next()?)?;
     let synced = take_number(fields.next()?)?;
     let chain = take_hex(fields.next()?, 16)?;
     let whole = fields.next().is_none() && synced <= position;
-    whole.then_some(Seal {
-        position,
-        synced,
-        chain,
-    })
+    whole.then_some(Seal { position, synced, chain })
 }
 
 fn parse_start(line: &[u8]) -> Option<Sealer> {
-    let mut fields = checked(line)?
-        .strip_prefix(START_PREFIX)?
-        .split(|&byte| byte == b':');
+    let mut fields = checked(line)?.strip_prefix(START_PREFIX)?.split(|&byte| byte == b':');
     let position = take_number(fields.next()?)?;
     let chain = take_hex(fields.next()?, 16)?;
-    fields
-        .next()
-        .is_none()
-        .then_some(Sealer { position, chain })
+    fields.next().is_none().then_some(Sealer { position, chain })
 }
 
 /// The line without its check and end, if the check fits.
@@ -190,16 +178,13 @@ fn checked(line: &[u8]) -> Option<&[u8]> {
 }
 
 fn take_number(digits: &[u8]) -> Option<u64> {
-    let plain =
-        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || !digits.starts_with(b"0"));
+    let plain = digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || !digits.starts_with(b"0"));
     plain.then_some(())?;
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn take_hex(digits: &[u8], length: usize) -> Option<u64> {
-    let lower = digits
-        .iter()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let lower = digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     (lower && digits.len() == length).then_some(())?;
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
@@ -238,19 +223,8 @@ mod tests {
         let mut group = b"*1\r\n$4\r\nPING\r\n".to_vec();
         sealer.seal(&mut group, 0);
         let line = &group[14..];
-        assert!(
-            line.starts_with(b"#SUM:14:0:"),
-            "{}",
-            String::from_utf8_lossy(line)
-        );
-        assert_eq!(
-            parse(line),
-            Annotation::Seal(Seal {
-                position: 14,
-                synced: 0,
-                chain: sealer.chain()
-            })
-        );
+        assert!(line.starts_with(b"#SUM:14:0:"), "{}", String::from_utf8_lossy(line));
+        assert_eq!(parse(line), Annotation::Seal(Seal { position: 14, synced: 0, chain: sealer.chain() }));
         let mut largest = Vec::new();
         Sealer::new(u64::MAX, u64::MAX).write_seal(&mut largest, u64::MAX);
         assert!(largest.len() <= LINE_BYTES_MAX);
@@ -273,10 +247,7 @@ mod tests {
         for bit in 0..line.len() * 8 {
             let mut flipped = line.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                !matches!(parse(&flipped), Annotation::Seal(_) | Annotation::Start(_)),
-                "bit {bit}"
-            );
+            assert!(!matches!(parse(&flipped), Annotation::Seal(_) | Annotation::Start(_)), "bit {bit}");
         }
     }
 

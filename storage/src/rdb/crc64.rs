@@ -24,11 +24,7 @@ mod tests {
         for &byte in bytes {
             state ^= u64::from(byte);
             for _ in 0..8 {
-                state = if state & 1 == 1 {
-                    (state >> 1) ^ 0x95ac_9329_ac4b_c9b5
-                } else {
-                    state >> 1
-                };
+                state = if state & 1 == 1 { (state >> 1) ^ 0x95ac_9329_ac4b_c9b5 } else { state >> 1 };
             }
         }
         state

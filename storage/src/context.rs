@@ -1,0 +1,255 @@
+//! What a command's handler is given: the shards it may use, the time, and where its reply and its effects go.
+//!
+//! A handler looks keys up, changes them and writes its reply through this one value, and so cannot forget what every command
+//! owes: expired keys are gone before they are seen, accesses are noted, watchers hear of changes, memory is counted.
+//!
+//! ```ignore
+//! pub fn get(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+//!     let key = cx.first_key(args);
+//!     match cx.read(&key) {
+//!         Some(entry) => reply_value(cx, entry.value()),
+//!         None => cx.reply.null(),
+//!     }
+//!     Ok(())
+//! }
+//! ```
+
+use crate::access::AccessPolicy;
+use crate::database::{Database, Occupied, Spot};
+use crate::effects::Effects;
+use crate::entry::{Encoding, EntryRef, Value};
+use crate::hash::Key;
+use crate::random::Random;
+use crate::shard::{Layout, Shard, Shards};
+use simurgh_protocol::resp::{Args, Reply};
+
+/// The settings that handlers read.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What the access field holds, by `maxmemory-policy`.
+    pub access: AccessPolicy,
+    /// `proto-max-bulk-len`: the longest string, in bytes.
+    pub bulk_max: u64,
+    /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without an option free off the path.
+    pub lazy_flush: bool,
+    /// `rdbcompression`, for DUMP.
+    pub compress: bool,
+}
+
+/// What becomes of a key's expiry when its value is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// It stays.
+    Keep,
+    /// It goes.
+    Clear,
+    /// It is set, in milliseconds of Unix time.
+    At(i64),
+}
+
+/// Everything a handler may use.
+pub struct Context<'a> {
+    /// Where the reply goes.
+    pub reply: &'a mut Reply,
+    /// Where the effects go.
+    pub effects: &'a mut Effects,
+    /// The client's database.
+    pub database: usize,
+    /// The time at which the command runs, in milliseconds of Unix time; the same for all of a transaction.
+    pub now_ms: i64,
+    /// Settings.
+    pub settings: &'a Settings,
+    /// Slots, shards and the hash.
+    pub layout: &'a Layout,
+    /// Random numbers.
+    pub random: &'a mut Random,
+    /// The hash of argument 1, when the first pass over the batch has computed it.
+    pub first_hash: Option<u64>,
+    /// The client asked that its reads leave the access field alone (`CLIENT NO-TOUCH`).
+    pub no_touch: bool,
+    /// The command is replayed from the log: nothing expires by itself, and nothing is recorded.
+    pub replaying: bool,
+    /// Databases taken away by a flush, to be dropped off the path.
+    pub discarded: &'a mut Vec<Database>,
+    /// The shards that are held.
+    pub shards: &'a mut dyn Shards,
+}
+
+impl<'a> Context<'a> {
+    /// Argument 1 as a key, hashed at most once.
+    #[must_use]
+    #[inline]
+    pub fn first_key<'k>(&self, args: &Args<'k>) -> Key<'k> {
+        let bytes = args.at(1);
+        match self.first_hash {
+            Some(hash) => Key { bytes, hash },
+            None => self.key(bytes),
+        }
+    }
+
+    /// A key with its hash.
+    #[must_use]
+    #[inline]
+    pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        self.layout.hasher.key(bytes)
+    }
+
+    /// The shard of a key.
+    #[inline]
+    pub fn shard_of(&mut self, key: &Key<'_>) -> &mut Shard {
+        let index = self.layout.shard_of(key);
+        self.shards.shard(index)
+    }
+
+    /// The part of the client's database that holds `key`.
+    #[inline]
+    pub fn database_of(&mut self, key: &Key<'_>) -> &mut Database {
+        let database = self.database;
+        self.shard_of(key).database_mut(database)
+    }
+
+    /// All shards, which must be held.
+    pub fn each_shard(&mut self, mut with: impl FnMut(&mut Shard)) {
+        for index in 0..self.layout.shards {
+            with(self.shards.shard(index));
+        }
+    }
+
+    /// Looks a key up to answer a read: notes the access, counts the hit or miss.
+    #[inline]
+    pub fn read(&mut self, key: &Key<'_>) -> Option<EntryRef<'_>> {
+        self.lookup(key).0
+    }
+
+    /// [`Context::read`], with the reply at hand: for handlers that write what they found.
+    #[inline]
+    pub fn lookup(&mut self, key: &Key<'_>) -> (Option<EntryRef<'_>>, &mut Reply) {
+        let spot = self.find_used(key);
+        let (database, index) = (self.database, self.layout.shard_of(key));
+        let shard = self.shards.shard(index);
+        match spot {
+            Some(spot) => {
+                shard.stats.hits += 1;
+                (Some(shard.database(database).view_at(spot)), self.reply)
+            }
+            None => {
+                shard.stats.misses += 1;
+                (None, self.reply)
+            }
+        }
+    }
+
+    /// Looks a key up without any trace: no access noted, no hit or miss counted.
+    pub fn peek(&mut self, key: &Key<'_>) -> Option<EntryRef<'_>> {
+        let spot = self.find_live(key)?;
+        Some(self.database_of(key).view_at(spot))
+    }
+
+    /// Looks a key up to change it. Call [`Context::changed`] after the change.
+    #[inline]
+    pub fn write(&mut self, key: &Key<'_>) -> Option<Occupied<'_>> {
+        let spot = self.find_used(key)?;
+        Some(self.database_of(key).occupied_at(spot, key.hash))
+    }
+
+    /// Notes a use of the key; whether it is there.
+    pub fn touch(&mut self, key: &Key<'_>) -> bool {
+        self.find_used(key).is_some()
+    }
+
+    /// Finds a key and notes the access.
+    #[inline]
+    fn find_used(&mut self, key: &Key<'_>) -> Option<Spot> {
+        let spot = self.find_live(key)?;
+        if !self.no_touch {
+            let (policy, now_ms) = (self.settings.access, self.now_ms);
+            let before = self.database_of(key).view_at(spot).access();
+            let access = policy.used(before, now_ms, || self.random.unit());
+            if access != before {
+                self.database_of(key).occupied_at(spot, key.hash).set_access(access);
+            }
+        }
+        Some(spot)
+    }
+
+    /// Finds a key whose time has not come; one whose time has come is removed.
+    #[inline]
+    fn find_live(&mut self, key: &Key<'_>) -> Option<Spot> {
+        let (now_ms, replaying) = (self.now_ms, self.replaying);
+        let database = self.database_of(key);
+        let spot = database.find(key)?;
+        if database.view_at(spot).expires_at().is_some_and(|at| at <= now_ms) && !replaying {
+            self.expire(key);
+            return None;
+        }
+        Some(spot)
+    }
+
+    /// Stores a value under a key, new or not.
+    pub fn store(&mut self, key: &Key<'_>, value: Value<'_>, expiry: Expiry) {
+        self.store_as(key, value, value.encoding(), expiry);
+    }
+
+    /// Stores a value with a chosen encoding.
+    pub fn store_as(&mut self, key: &Key<'_>, value: Value<'_>, encoding: Encoding, expiry: Expiry) {
+        let access = self.settings.access.fresh(self.now_ms);
+        let database = self.database_of(key);
+        match database.occupied(key) {
+            Some(mut entry) => {
+                entry.set_value(value, encoding);
+                match expiry {
+                    Expiry::Keep => {}
+                    Expiry::Clear => entry.set_expiry(None),
+                    Expiry::At(at) => entry.set_expiry(Some(at)),
+                }
+            }
+            None => {
+                let expires_at = if let Expiry::At(at) = expiry { Some(at) } else { None };
+                database.insert(key, value, encoding, expires_at, access);
+            }
+        }
+        self.changed(key);
+    }
+
+    /// Sets or removes the expiry of a key that is there.
+    pub fn set_expiry(&mut self, key: &Key<'_>, expires_at: Option<i64>) {
+        if let Some(mut entry) = self.database_of(key).occupied(key) {
+            entry.set_expiry(expires_at);
+            self.changed(key);
+        }
+    }
+
+    /// Removes a key; whether it was there (and not expired).
+    pub fn remove(&mut self, key: &Key<'_>) -> bool {
+        let Some(spot) = self.find_live(key) else { return false };
+        self.database_of(key).occupied_at(spot, key.hash).remove();
+        self.changed(key);
+        true
+    }
+
+    /// Notes that a key has changed: the command is logged, watchers are told.
+    #[inline]
+    pub fn changed(&mut self, key: &Key<'_>) {
+        self.effects.change();
+        let database = self.database;
+        self.shard_of(key).key_changed(database, key.bytes);
+    }
+
+    /// Records `words` in the log in place of the command as it was sent.
+    pub fn log_instead(&mut self, words: &[&[u8]]) {
+        self.effects.replace(self.database, words);
+    }
+
+    /// Removes a key whose time has come, before anybody sees it.
+    #[cold]
+    fn expire(&mut self, key: &Key<'_>) {
+        let database = self.database;
+        let shard = self.shard_of(key);
+        if let Some(entry) = shard.database_mut(database).occupied(key) {
+            entry.remove();
+        }
+        shard.stats.expired += 1;
+        shard.key_changed(database, key.bytes);
+        self.effects.record(database, &[b"DEL", key.bytes]);
+    }
+}

@@ -1,0 +1,411 @@
+//! One shard's part of one numbered database: the tables of its slots, and which keys expire when.
+//!
+//! The expiry index holds `(when, hash)` of every key that has an expiry, in order of time, so that what is due is found by
+//! time and not by sampling. Keys without an expiry have no part in it. The memory of entries, tables and index is counted
+//! here, in the allocator's size classes, so that `maxmemory` and `MEMORY USAGE` need no allocator (and give the same figure
+//! in the simulator).
+
+use crate::entry::{Encoding, Entry, EntryRef, Value};
+use crate::hash::{Key, slot_of};
+use crate::slot_table::{Place, SlotTable};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Slots are counted in groups, so that the n-th key of a database is found without walking every slot.
+const GROUP: usize = 128;
+/// What an expiry costs in the index: two words, and the share of a B-tree's slack.
+const INDEX_BYTES: usize = 24;
+
+/// The bytes that the allocator really spends on a request of `size`: four classes to each doubling.
+#[must_use]
+pub fn size_class(size: usize) -> usize {
+    match size {
+        0..=8 => 8,
+        9..=128 => size.next_multiple_of(16),
+        _ => size.next_multiple_of(size.next_power_of_two() / 8),
+    }
+}
+
+/// Where an entry is, until something changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    slot: usize,
+    place: Place,
+}
+
+/// One shard's part of a database.
+#[derive(Default)]
+pub struct Database {
+    /// The slots of the shard; `tables` is empty until the first key comes.
+    slots: Range<usize>,
+    tables: Vec<SlotTable>,
+    groups: Vec<usize>,
+    len: usize,
+    expiries: BTreeSet<(i64, u64)>,
+    bytes: usize,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Database({:?}, {} keys)", self.slots, self.len)
+    }
+}
+
+impl Database {
+    /// An empty database over `slots`.
+    #[must_use]
+    pub fn new(slots: Range<usize>) -> Self {
+        Self { slots, ..Self::default() }
+    }
+
+    /// Number of keys, expired ones that are still there included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of keys that have an expiry.
+    #[must_use]
+    pub fn expiring(&self) -> usize {
+        self.expiries.len()
+    }
+
+    /// Bytes of entries, tables and index.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.expiries.len() * INDEX_BYTES + self.tables.len() * size_of::<SlotTable>()
+    }
+
+    /// The slots that the shard owns.
+    #[must_use]
+    pub fn slots(&self) -> Range<usize> {
+        self.slots.clone()
+    }
+
+    fn table(&self, hash: u64) -> Option<&SlotTable> {
+        self.tables.get(slot_of(hash).wrapping_sub(self.slots.start))
+    }
+
+    /// Where the key's entry is, expired or not. To be used before anything else changes.
+    #[inline]
+    pub(crate) fn find(&self, key: &Key<'_>) -> Option<Spot> {
+        let slot = slot_of(key.hash).wrapping_sub(self.slots.start);
+        let place = self.tables.get(slot)?.find(key.hash, key.bytes)?;
+        Some(Spot { slot, place })
+    }
+
+    /// The entry at a spot just found.
+    #[inline]
+    pub(crate) fn view_at(&self, spot: Spot) -> EntryRef<'_> {
+        self.tables[spot.slot].view(spot.place)
+    }
+
+    /// The entry at a spot just found, to be changed.
+    #[inline]
+    pub(crate) fn occupied_at(&mut self, spot: Spot, hash: u64) -> Occupied<'_> {
+        Occupied { database: self, slot: spot.slot, place: spot.place, hash }
+    }
+
+    /// The key's entry, expired or not.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, key: &Key<'_>) -> Option<EntryRef<'_>> {
+        self.find(key).map(|spot| self.view_at(spot))
+    }
+
+    /// The key's entry, expired or not, to be changed.
+    #[inline]
+    pub fn occupied(&mut self, key: &Key<'_>) -> Option<Occupied<'_>> {
+        self.find(key).map(|spot| self.occupied_at(spot, key.hash))
+    }
+
+    /// Adds a key that is not there.
+    pub fn insert(
+        &mut self,
+        key: &Key<'_>,
+        value: Value<'_>,
+        encoding: Encoding,
+        expires_at: Option<i64>,
+        access: u32,
+    ) {
+        if self.tables.is_empty() {
+            self.tables.resize_with(self.slots.len(), SlotTable::default);
+            self.groups.resize(self.slots.len().div_ceil(GROUP), 0);
+        }
+        let slot = key.slot() - self.slots.start;
+        let entry = Entry::new(key.bytes, value, encoding, expires_at, access);
+        self.bytes += size_class(entry.view().size());
+        let table = &mut self.tables[slot];
+        let before = table.bytes();
+        table.insert(key.hash, entry);
+        self.bytes = self.bytes + table.bytes() - before;
+        self.len += 1;
+        self.groups[slot / GROUP] += 1;
+        if let Some(at) = expires_at {
+            self.expiries.insert((at, key.hash));
+        }
+    }
+
+    /// Removes every key whose expiry has passed, at most `limit` of them, calling `removed` for each. Returns whether more are
+    /// due.
+    pub fn expire_due(&mut self, now_ms: i64, limit: usize, mut removed: impl FnMut(&[u8])) -> bool {
+        for _ in 0..limit {
+            let Some((at, hash)) = self.expiries.first().copied() else { return false };
+            if at > now_ms {
+                return false;
+            }
+            let due = self.keys_due(at, hash);
+            self.expiries.remove(&(at, hash));
+            for key in due {
+                if let Some(entry) = self.occupied(&Key { bytes: &key, hash }) {
+                    entry.remove();
+                    removed(&key);
+                }
+            }
+        }
+        self.expiries.first().is_some_and(|(at, _)| *at <= now_ms)
+    }
+
+    /// The keys behind one item of the index: one, unless two keys share hash and expiry.
+    fn keys_due(&self, at: i64, hash: u64) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        if let Some(table) = self.table(hash) {
+            table.scan_hash(hash, |entry| {
+                if entry.expires_at() == Some(at) {
+                    keys.push(entry.key().to_vec());
+                }
+            });
+        }
+        keys
+    }
+
+    /// The key that expires first, and when.
+    #[must_use]
+    pub fn next_to_expire(&self) -> Option<(i64, Vec<u8>)> {
+        self.expiries.iter().find_map(|(at, hash)| self.keys_due(*at, *hash).pop().map(|key| (*at, key)))
+    }
+
+    /// The expiries of at most `limit` keys, soonest first.
+    pub fn soonest_expiries(&self, limit: usize) -> impl Iterator<Item = i64> + '_ {
+        self.expiries.iter().take(limit).map(|(at, _)| *at)
+    }
+
+    /// The key that has `rank` others before it, in no particular order; every key has one rank below `len`.
+    #[must_use]
+    pub fn nth(&self, mut rank: usize) -> Option<EntryRef<'_>> {
+        for (group, count) in self.groups.iter().enumerate() {
+            if rank >= *count {
+                rank -= count;
+                continue;
+            }
+            for table in &self.tables[group * GROUP..((group + 1) * GROUP).min(self.tables.len())] {
+                if rank < table.len() {
+                    return table.nth(rank);
+                }
+                rank -= table.len();
+            }
+        }
+        None
+    }
+
+    /// Every entry.
+    pub fn for_each(&self, mut with: impl FnMut(EntryRef<'_>)) {
+        for table in self.tables.iter().filter(|table| table.len() > 0) {
+            table.for_each(&mut with);
+        }
+    }
+
+    /// One step of a scan of `slot` (which the shard owns): the next position in it, 0 at its end.
+    pub fn scan(&self, slot: usize, position: u64, with: impl FnMut(EntryRef<'_>)) -> u64 {
+        self.tables.get(slot - self.slots.start).map_or(0, |table| table.scan(position, with))
+    }
+
+    /// The first slot from `slot` on that has a key.
+    #[must_use]
+    pub fn next_occupied(&self, slot: usize) -> Option<usize> {
+        let mut index = slot.saturating_sub(self.slots.start);
+        while index < self.tables.len() {
+            if index.is_multiple_of(GROUP) && self.groups[index / GROUP] == 0 {
+                index += GROUP;
+            } else if self.tables[index].len() == 0 {
+                index += 1;
+            } else {
+                return Some(index + self.slots.start);
+            }
+        }
+        None
+    }
+
+    /// Where the table of the key's slot lies: what a first pass over a batch prefetches.
+    #[must_use]
+    pub fn table_address(&self, hash: u64) -> *const u8 {
+        self.table(hash).map_or(std::ptr::null(), |table| std::ptr::from_ref(table).cast())
+    }
+
+    /// Where the bucket of the key lies.
+    #[must_use]
+    pub fn bucket_address(&self, hash: u64) -> *const u8 {
+        self.table(hash).map_or(std::ptr::null(), |table| table.bucket_address(hash))
+    }
+
+    /// Where the key's entry lies, by all that the table knows without looking at it.
+    #[must_use]
+    pub fn entry_address(&self, hash: u64) -> *const u8 {
+        self.table(hash).map_or(std::ptr::null(), |table| table.likely_entry(hash))
+    }
+}
+
+/// An entry that is there, to be read, changed or removed.
+pub struct Occupied<'a> {
+    database: &'a mut Database,
+    slot: usize,
+    place: Place,
+    hash: u64,
+}
+
+impl<'a> Occupied<'a> {
+    /// The entry.
+    #[must_use]
+    #[inline]
+    pub fn view(&self) -> EntryRef<'_> {
+        self.database.tables[self.slot].view(self.place)
+    }
+
+    /// The entry, for as long as the database is borrowed.
+    #[must_use]
+    pub fn into_view(self) -> EntryRef<'a> {
+        let Self { database, slot, place, .. } = self;
+        database.tables[slot].view(place)
+    }
+
+    fn change<R>(&mut self, with: impl FnOnce(&mut Entry) -> R) -> R {
+        let before = size_class(self.view().size());
+        let result = self.database.tables[self.slot].change(self.place, with);
+        let after = size_class(self.view().size());
+        self.database.bytes = self.database.bytes + after - before;
+        result
+    }
+
+    /// Replaces the value; expiry and access field stay.
+    pub fn set_value(&mut self, value: Value<'_>, encoding: Encoding) {
+        self.change(|entry| entry.set_value(value, encoding));
+    }
+
+    /// Grows a value that is bytes to `length` (zeros behind) and gives its bytes to `with`.
+    pub fn edit_value<R>(&mut self, length: usize, with: impl FnOnce(&mut [u8]) -> R) -> R {
+        self.change(|entry| {
+            let length = length.max(entry.view().value().text_length());
+            entry.grow_value(length);
+            with(entry.value_bytes_mut())
+        })
+    }
+
+    /// Sets or removes the expiry.
+    pub fn set_expiry(&mut self, expires_at: Option<i64>) {
+        let before = self.view().expires_at();
+        if before == expires_at {
+            return;
+        }
+        if let Some(at) = before {
+            self.database.expiries.remove(&(at, self.hash));
+        }
+        self.change(|entry| entry.set_expiry(expires_at));
+        if let Some(at) = expires_at {
+            self.database.expiries.insert((at, self.hash));
+        }
+    }
+
+    /// Notes the access.
+    #[inline]
+    pub fn set_access(&mut self, access: u32) {
+        self.database.tables[self.slot].change(self.place, |entry| entry.set_access(access));
+    }
+
+    /// Removes the key.
+    pub fn remove(self) {
+        let Self { database, slot, place, hash } = self;
+        let table = &mut database.tables[slot];
+        let before = table.bytes();
+        let entry = table.remove(place);
+        database.bytes = database.bytes + table.bytes() - before - size_class(entry.view().size());
+        database.len -= 1;
+        database.groups[slot / GROUP] -= 1;
+        if let Some(at) = entry.view().expires_at() {
+            database.expiries.remove(&(at, hash));
+        }
+        entry.free();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::{KeyHasher, SLOTS};
+
+    #[test]
+    fn size_classes_are_the_allocators() {
+        for (size, class) in [(1, 8), (9, 16), (92, 96), (128, 128), (129, 160), (161, 192), (257, 320), (4097, 5120)] {
+            assert_eq!(size_class(size), class, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_due_goes_in_order_of_time_and_within_the_limit() {
+        let hasher = KeyHasher::new(1);
+        let mut database = Database::new(0..SLOTS);
+        for at in 0..100i64 {
+            let name = format!("k{at}");
+            database.insert(&hasher.key(name.as_bytes()), Value::Int(at), Encoding::Int, Some(at), 0);
+        }
+        let mut gone = Vec::new();
+        assert!(database.expire_due(49, 30, |key| gone.push(key.to_vec())));
+        assert!(!database.expire_due(49, 30, |key| gone.push(key.to_vec())));
+        let expected: Vec<Vec<u8>> = (0..50).map(|at| format!("k{at}").into_bytes()).collect();
+        assert_eq!(gone, expected);
+        assert_eq!((database.len(), database.expiring()), (50, 50));
+    }
+
+    /// C21: the memory counter returns to nothing, whatever was done in between.
+    #[test]
+    fn c21_memory_is_counted_exactly() {
+        let hasher = KeyHasher::new(2);
+        let mut database = Database::new(0..SLOTS);
+        for round in 0..2000usize {
+            let name = format!("k{}", round % 300);
+            let key = hasher.key(name.as_bytes());
+            if let Some(mut entry) = database.occupied(&key) {
+                match round % 5 {
+                    0 => entry.set_expiry(Some(round as i64)),
+                    1 => entry.set_value(Value::Bytes(&vec![1; round % 700]), Encoding::Raw),
+                    2 => entry.set_expiry(None),
+                    3 => entry.set_value(Value::Int(3), Encoding::Int),
+                    _ => entry.remove(),
+                }
+            } else {
+                database.insert(&key, Value::Bytes(b"v"), Encoding::Embstr, None, 0);
+            }
+            let (mut entries, mut tables) = (0, 0);
+            database.for_each(|entry| entries += size_class(entry.size()));
+            for table in &database.tables {
+                tables += table.bytes();
+            }
+            assert_eq!(database.bytes, entries + tables);
+        }
+        let mut keys = Vec::new();
+        database.for_each(|entry| keys.push(entry.key().to_vec()));
+        assert_eq!(keys.len(), database.len());
+        for rank in 0..keys.len() {
+            assert!(database.nth(rank).is_some());
+        }
+        for key in keys {
+            database.occupied(&hasher.key(&key)).expect("it was listed").remove();
+        }
+        assert_eq!((database.bytes, database.expiring(), database.len()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,122 @@
+//! What a command did, as values: the records for the log, and how many changes there were.
+//!
+//! Records are encoded once, as RESP, into one buffer that is reused from batch to batch. A record joins the log's stream
+//! while its shards are still held, so the order of the stream is an order in which the commands really ran. Each run of
+//! records for one database is marked, since the stream needs a `SELECT` between them and only the stream knows which database
+//! it was left at.
+
+use simurgh_protocol::resp::encode_command;
+
+/// A run of records that belong to one database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Number of the database.
+    pub database: usize,
+    /// Offset of the run's first byte in the buffer.
+    pub start: usize,
+}
+
+/// The effects gathered since they were last taken.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Whether anybody reads the records. Without a log and without replicas nothing is encoded.
+    pub recording: bool,
+    bytes: Vec<u8>,
+    runs: Vec<Run>,
+    records: usize,
+    /// Changes made by the command that runs now.
+    changes: u64,
+    /// Changes made since the node started: `rdb_changes_since_last_save` and whether a command is to be logged.
+    changes_total: u64,
+    replaced: bool,
+}
+
+impl Effects {
+    /// Begins a command.
+    pub fn begin(&mut self) {
+        self.changes = 0;
+        self.replaced = false;
+    }
+
+    /// Notes one change of the keyspace.
+    pub fn change(&mut self) {
+        self.changes += 1;
+        self.changes_total += 1;
+    }
+
+    /// Whether the running command changed anything.
+    #[must_use]
+    pub fn changed(&self) -> bool {
+        self.changes > 0
+    }
+
+    /// Changes noted since the last call of [`Effects::take_changes`].
+    pub fn take_changes(&mut self) -> u64 {
+        std::mem::take(&mut self.changes_total)
+    }
+
+    /// Records `words` in place of the command itself: an outcome that replays the same whenever it is replayed.
+    pub fn replace(&mut self, database: usize, words: &[&[u8]]) {
+        self.replaced = true;
+        self.record(database, words);
+    }
+
+    /// The command is not to be recorded, whatever it changed.
+    pub fn suppress(&mut self) {
+        self.replaced = true;
+    }
+
+    /// Records `words` besides the command itself (the deletion of an expired key that it met).
+    pub fn record(&mut self, database: usize, words: &[&[u8]]) {
+        if self.recording {
+            self.open_run(database);
+            encode_command(&mut self.bytes, words.iter().copied());
+        }
+    }
+
+    /// Ends a command: records it as it was sent if it changed something and was not replaced.
+    pub fn finish<'a>(&mut self, database: usize, raw: Option<&[u8]>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
+        if self.changes == 0 || self.replaced || !self.recording {
+            return;
+        }
+        self.open_run(database);
+        match raw {
+            Some(raw) => self.bytes.extend_from_slice(raw),
+            None => encode_command(&mut self.bytes, words),
+        }
+    }
+
+    fn open_run(&mut self, database: usize) {
+        if self.runs.last().is_none_or(|run| run.database != database) {
+            self.runs.push(Run { database, start: self.bytes.len() });
+        }
+        self.records += 1;
+    }
+
+    /// Whether there are records to be logged.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        self.records > 0
+    }
+
+    /// Number of records since the last [`Effects::clear`].
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
+    /// The records, run by run.
+    pub fn runs(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.runs.iter().enumerate().map(|(index, run)| {
+            let end = self.runs.get(index + 1).map_or(self.bytes.len(), |next| next.start);
+            (run.database, &self.bytes[run.start..end])
+        })
+    }
+
+    /// Forgets the records, keeping the memory for the next batch.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.runs.clear();
+        self.records = 0;
+    }
+}

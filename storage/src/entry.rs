@@ -1,0 +1,407 @@
+//! An entry: a key, its value and what is known of both, in one allocation.
+//!
+//! ```text
+//! 0         4             8               12        12+key        12+key+value
+//! [ meta u32 ][ key_length u32 ][ value_length u32 ][ key bytes ][ value bytes ][ expiry i64, if bit 31 of key_length ]
+//! meta: bits 0..4 encoding, 4..8 type, 8..32 access (LRU clock or LFU counter, as Redis keeps them)
+//! ```
+//!
+//! One pointer leads from the table to everything a GET needs, and a key without an expiry pays nothing for those that have
+//! one. Values grow by `realloc`: the allocator's size classes are at least an eighth apart, so appending stays amortised
+//! without a capacity field.
+//!
+//! This file and `slot_table.rs` hold the crate's only `unsafe` code. The invariant behind all of it: an [`Entry`] points to a
+//! live allocation of exactly `size()` bytes with the header above, owned by that `Entry` alone.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
+use std::ptr::NonNull;
+
+const HEADER: usize = 12;
+const EXPIRY: usize = 8;
+const EXPIRY_FLAG: u32 = 1 << 31;
+/// The longest key or value, in bytes.
+pub const LENGTH_MAX: usize = (1 << 31) - 1;
+
+/// How a value is represented, as `OBJECT ENCODING` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Encoding {
+    /// A string that was built up in place, or is longer than 44 bytes.
+    Raw = 0,
+    /// A string that is a 64-bit integer, kept as one.
+    Int = 1,
+    /// A string of at most 44 bytes.
+    Embstr = 2,
+}
+
+impl Encoding {
+    /// The name that clients know it by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Int => "int",
+            Self::Embstr => "embstr",
+        }
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        match bits & 0xf {
+            1 => Self::Int,
+            2 => Self::Embstr,
+            _ => Self::Raw,
+        }
+    }
+}
+
+/// A stored value, as it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A string kept as an integer.
+    Int(i64),
+    /// A string kept as bytes.
+    Bytes(&'a [u8]),
+}
+
+/// The longest string that Redis keeps beside its object header.
+const EMBSTR_MAX: usize = 44;
+
+impl<'a> Value<'a> {
+    /// The value a client's bytes are stored as: an integer when they are one in its only spelling.
+    #[must_use]
+    pub fn from_bytes(bytes: &'a [u8]) -> Self {
+        if bytes.len() <= 20
+            && let Some(number) = simurgh_protocol::number::parse_i64(bytes)
+        {
+            return Self::Int(number);
+        }
+        Self::Bytes(bytes)
+    }
+
+    /// The encoding that a fresh value gets.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        match self {
+            Self::Int(_) => Encoding::Int,
+            Self::Bytes(bytes) if bytes.len() <= EMBSTR_MAX => Encoding::Embstr,
+            Self::Bytes(_) => Encoding::Raw,
+        }
+    }
+
+    /// Calls `with` with the value's text.
+    pub fn with_text<R>(&self, with: impl FnOnce(&[u8]) -> R) -> R {
+        match self {
+            Self::Int(number) => with(itoa::Buffer::new().format(*number).as_bytes()),
+            Self::Bytes(bytes) => with(bytes),
+        }
+    }
+
+    /// The value's text, copied.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.with_text(<[u8]>::to_vec)
+    }
+
+    /// The length of the value's text, in bytes.
+    #[must_use]
+    pub fn text_length(&self) -> usize {
+        match self {
+            Self::Int(number) => itoa::Buffer::new().format(*number).len(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    fn stored_length(&self) -> usize {
+        match self {
+            Self::Int(_) => 8,
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// An owned entry. Freed by [`Entry::free`], not by `Drop`: the table that owns it keeps it as a packed word.
+#[derive(Debug)]
+pub struct Entry(NonNull<u8>);
+
+/// A borrowed entry.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryRef<'a> {
+    base: NonNull<u8>,
+    owner: std::marker::PhantomData<&'a [u8]>,
+}
+
+impl<'a> EntryRef<'a> {
+    /// # Safety
+    /// `base` must come from [`Entry::into_raw`] of an entry that outlives `'a` and is not changed during it.
+    pub(crate) unsafe fn from_raw(base: NonNull<u8>) -> Self {
+        Self { base, owner: std::marker::PhantomData }
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> u32 {
+        // SAFETY: every entry begins with three u32 words and is aligned for them.
+        unsafe { self.base.cast::<u32>().add(index).read() }
+    }
+
+    #[inline]
+    fn slice(&self, offset: usize, length: usize) -> &'a [u8] {
+        // SAFETY: callers pass ranges made of the header's own lengths, which lie inside the allocation.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset), length) }
+    }
+
+    #[inline]
+    fn key_length(&self) -> usize {
+        (self.word(1) & !EXPIRY_FLAG) as usize
+    }
+
+    #[inline]
+    fn value_length(&self) -> usize {
+        self.word(2) as usize
+    }
+
+    #[inline]
+    fn has_expiry(&self) -> bool {
+        self.word(1) & EXPIRY_FLAG != 0
+    }
+
+    /// The key.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> &'a [u8] {
+        self.slice(HEADER, self.key_length())
+    }
+
+    /// The value.
+    #[must_use]
+    #[inline]
+    pub fn value(&self) -> Value<'a> {
+        let bytes = self.slice(HEADER + self.key_length(), self.value_length());
+        match self.encoding() {
+            Encoding::Int => Value::Int(i64::from_ne_bytes(bytes.try_into().expect("an integer takes eight bytes"))),
+            Encoding::Raw | Encoding::Embstr => Value::Bytes(bytes),
+        }
+    }
+
+    /// How the value is represented.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        Encoding::from_bits(self.word(0))
+    }
+
+    /// The name of the value's type, as `TYPE` gives it.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        "string"
+    }
+
+    /// The access field: LRU clock or LFU counter, 24 bits.
+    #[must_use]
+    pub fn access(&self) -> u32 {
+        self.word(0) >> 8
+    }
+
+    /// When the key expires, in milliseconds of Unix time.
+    #[must_use]
+    #[inline]
+    pub fn expires_at(&self) -> Option<i64> {
+        if !self.has_expiry() {
+            return None;
+        }
+        let bytes = self.slice(HEADER + self.key_length() + self.value_length(), EXPIRY);
+        Some(i64::from_ne_bytes(bytes.try_into().expect("an expiry takes eight bytes")))
+    }
+
+    /// Bytes that the entry asked of the allocator.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        HEADER + self.key_length() + self.value_length() + if self.has_expiry() { EXPIRY } else { 0 }
+    }
+}
+
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size, 4).expect("lengths are below 2^31 each")
+}
+
+impl Entry {
+    /// A new entry. Key and value must be at most [`LENGTH_MAX`] bytes long, which the parser's limits see to.
+    #[must_use]
+    pub fn new(key: &[u8], value: Value<'_>, encoding: Encoding, expires_at: Option<i64>, access: u32) -> Self {
+        assert!(key.len() <= LENGTH_MAX && value.stored_length() <= LENGTH_MAX, "an entry's parts are below 2 GiB");
+        let size = HEADER + key.len() + value.stored_length() + if expires_at.is_some() { EXPIRY } else { 0 };
+        // SAFETY: the size is not zero.
+        let base = unsafe { alloc(layout(size)) };
+        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout(size)) };
+        let mut entry = Self(base);
+        entry.set_word(0, encoding as u32 | access << 8);
+        entry.set_word(1, key.len() as u32 | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
+        entry.set_word(2, value.stored_length() as u32);
+        entry.write(HEADER, key);
+        entry.write_value(value);
+        if let Some(at) = expires_at {
+            entry.write(size - EXPIRY, &at.to_ne_bytes());
+        }
+        entry
+    }
+
+    /// Takes ownership of a pointer given out by [`Entry::into_raw`].
+    ///
+    /// # Safety
+    /// Each raw pointer may be turned back once.
+    pub(crate) unsafe fn from_raw(base: NonNull<u8>) -> Self {
+        Self(base)
+    }
+
+    /// Gives the allocation away.
+    pub(crate) fn into_raw(self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// A view of the entry.
+    #[must_use]
+    #[inline]
+    pub fn view(&self) -> EntryRef<'_> {
+        // SAFETY: the view borrows `self`, which owns the allocation.
+        unsafe { EntryRef::from_raw(self.0) }
+    }
+
+    /// Frees the allocation.
+    pub(crate) fn free(self) {
+        let size = self.view().size();
+        // SAFETY: allocated with this layout, and `self` was its only owner.
+        unsafe { dealloc(self.0.as_ptr(), layout(size)) }
+    }
+
+    fn set_word(&mut self, index: usize, word: u32) {
+        debug_assert!(index < 3);
+        // SAFETY: as `EntryRef::word`, and `&mut self` is exclusive.
+        unsafe { self.0.cast::<u32>().add(index).write(word) }
+    }
+
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        // SAFETY: callers write inside the size they allocated; `bytes` cannot overlap an exclusively held entry.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.as_ptr().add(offset), bytes.len()) }
+    }
+
+    fn write_value(&mut self, value: Value<'_>) {
+        let offset = HEADER + self.view().key_length();
+        match value {
+            Value::Int(number) => self.write(offset, &number.to_ne_bytes()),
+            Value::Bytes(bytes) => self.write(offset, bytes),
+        }
+    }
+
+    fn reallocate(&mut self, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        // SAFETY: `from` is the size of the allocation, `to` is not zero.
+        let base = unsafe { realloc(self.0.as_ptr(), layout(from), to) };
+        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout(to)) };
+        self.0 = base;
+    }
+
+    /// Replaces access field.
+    pub fn set_access(&mut self, access: u32) {
+        let word = self.view().word(0);
+        self.set_word(0, word & 0xff | access << 8);
+    }
+
+    fn set_encoding(&mut self, encoding: Encoding) {
+        let word = self.view().word(0);
+        self.set_word(0, word & !0xf | encoding as u32);
+    }
+
+    /// Replaces the value; key, expiry and access field stay.
+    pub fn set_value(&mut self, value: Value<'_>, encoding: Encoding) {
+        let expires_at = self.view().expires_at();
+        let length = value.stored_length();
+        assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
+        self.resize_allocation(length);
+        self.set_encoding(encoding);
+        self.write_value(value);
+        self.restore_expiry(expires_at);
+    }
+
+    /// Makes room for a value of `length` bytes; the expiry behind the value has to be written again.
+    fn resize_allocation(&mut self, length: usize) {
+        let (size, old) = (self.view().size(), self.view().value_length());
+        self.reallocate(size, size - old + length);
+        self.set_word(2, length as u32);
+    }
+
+    fn restore_expiry(&mut self, expires_at: Option<i64>) {
+        if let Some(at) = expires_at {
+            let size = self.view().size();
+            self.write(size - EXPIRY, &at.to_ne_bytes());
+        }
+    }
+
+    /// Grows a value that is bytes to `length`, zeros behind what was there, and marks it `raw`.
+    pub fn grow_value(&mut self, length: usize) {
+        assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
+        let (old, expires_at) = (self.view().value_length(), self.view().expires_at());
+        debug_assert!(length >= old && self.view().encoding() != Encoding::Int);
+        let key_length = self.view().key_length();
+        self.resize_allocation(length);
+        // SAFETY: the allocation now has room for `length` bytes of value.
+        unsafe { std::ptr::write_bytes(self.0.as_ptr().add(HEADER + key_length + old), 0, length - old) }
+        self.set_encoding(Encoding::Raw);
+        self.restore_expiry(expires_at);
+    }
+
+    /// The bytes of a value that is not an integer, to be changed in place.
+    pub fn value_bytes_mut(&mut self) -> &mut [u8] {
+        let view = self.view();
+        assert!(view.encoding() != Encoding::Int, "an integer is replaced, not edited");
+        let (offset, length) = (HEADER + view.key_length(), view.value_length());
+        // SAFETY: inside the allocation, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr().add(offset), length) }
+    }
+
+    /// Sets or removes the expiry.
+    pub fn set_expiry(&mut self, expires_at: Option<i64>) {
+        let (size, had) = (self.view().size(), self.view().has_expiry());
+        let key_word = self.view().word(1) & !EXPIRY_FLAG;
+        match (had, expires_at) {
+            (false, Some(_)) => self.reallocate(size, size + EXPIRY),
+            (true, None) => self.reallocate(size, size - EXPIRY),
+            (false, None) | (true, Some(_)) => {}
+        }
+        self.set_word(1, key_word | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
+        self.restore_expiry(expires_at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_survive_every_change() {
+        let mut entry = Entry::new(b"key", Value::Bytes(b"hello"), Encoding::Embstr, None, 7);
+        entry.set_expiry(Some(-5));
+        entry.set_value(Value::Int(i64::MIN), Encoding::Int);
+        assert_eq!(entry.view().value(), Value::Int(i64::MIN));
+        assert_eq!(entry.view().expires_at(), Some(-5));
+        entry.set_value(Value::Bytes(b""), Encoding::Embstr);
+        entry.grow_value(100);
+        entry.value_bytes_mut()[99] = b'x';
+        assert_eq!(entry.view().expires_at(), Some(-5));
+        entry.set_expiry(None);
+        let view = entry.view();
+        assert_eq!((view.key(), view.expires_at(), view.access()), (&b"key"[..], None, 7));
+        assert_eq!(view.value(), Value::Bytes(&[&[0; 99][..], b"x"].concat()));
+        assert_eq!(view.encoding(), Encoding::Raw);
+        assert_eq!(view.size(), HEADER + 3 + 100);
+        entry.free();
+    }
+
+    #[test]
+    fn values_are_integers_only_in_their_only_spelling() {
+        assert_eq!(Value::from_bytes(b"-12"), Value::Int(-12));
+        for text in ["012", "+1", "1 ", "", "-0", "9223372036854775808"] {
+            assert_eq!(Value::from_bytes(text.as_bytes()), Value::Bytes(text.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The table of one slot: buckets of one cache line, each with seven entries.
+//!
+//! ```text
+//! bucket, 64 bytes:  [ tag 0 .. tag 6 ][ used bits 0..7 | chained bit 7 ][ word 0 ] .. [ word 6 ]
+//! word, 64 bits:     [ low 16 bits of the hash ][ 48-bit address of the entry ]
+//! ```
+//!
+//! A lookup reads one cache line and compares seven tags at once; it touches an entry only when eight bits of tag and sixteen
+//! of hash agree. When a bucket is full, its last word points to a further bucket instead. Sizes are powers of two and entries
+//! are placed by the low bits of the hash, so `SCAN`'s reverse-binary cursor keeps its promise over any growth or shrinking
+//! (every element present throughout is returned at least once). The hash bits kept in the word let a table grow without
+//! touching an entry.
+//!
+//! A slot's table stays small (a sixteen-thousandth of the keyspace), so growing one is never a stall.
+#![allow(unsafe_code)]
+
+use crate::entry::{Entry, EntryRef};
+use crate::hash::tag_of;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+const WAYS: usize = 7;
+const CHAINED: u8 = 1 << 7;
+const ADDRESS: u64 = (1 << 48) - 1;
+/// Words keep sixteen bits of hash, so a table has at most this many buckets and chains beyond.
+const BUCKETS_MAX: usize = 1 << 16;
+
+#[repr(C, align(64))]
+struct Bucket {
+    tags: [u8; WAYS],
+    state: u8,
+    words: [u64; WAYS],
+}
+
+impl Bucket {
+    /// How many words hold entries rather than the way to the next bucket.
+    #[inline]
+    fn ways(&self) -> usize {
+        WAYS - usize::from(self.state & CHAINED != 0)
+    }
+
+    #[inline]
+    fn next(&self) -> *mut Bucket {
+        if self.state & CHAINED == 0 { std::ptr::null_mut() } else { self.words[WAYS - 1] as *mut Bucket }
+    }
+
+    #[inline]
+    fn is_used(&self, way: usize) -> bool {
+        self.state & (1 << way) != 0
+    }
+
+    /// The used ways whose tag is `tag`, as bits 0..7.
+    #[inline]
+    fn matches(&self, tag: u8) -> u8 {
+        let mut found = 0;
+        for way in 0..WAYS {
+            found |= u8::from(self.tags[way] == tag) << way;
+        }
+        let entries = if self.state & CHAINED == 0 { 0x7f } else { 0x3f };
+        found & self.state & entries
+    }
+}
+
+/// A place in a table that holds an entry. Valid until the table changes in any other way than through it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    bucket: NonNull<u8>,
+    way: u8,
+}
+
+/// The entries of one slot.
+pub(crate) struct SlotTable {
+    buckets: *mut Bucket,
+    /// Number of buckets less one; meaningless while `buckets` is null.
+    mask: u32,
+    len: u32,
+}
+
+// SAFETY: the table owns its buckets and entries; nothing in them is tied to a thread.
+unsafe impl Send for SlotTable {}
+// SAFETY: `&SlotTable` only reads.
+unsafe impl Sync for SlotTable {}
+
+impl Default for SlotTable {
+    fn default() -> Self {
+        Self { buckets: std::ptr::null_mut(), mask: 0, len: 0 }
+    }
+}
+
+fn pack(hash: u64, entry: NonNull<u8>) -> u64 {
+    let address = entry.as_ptr() as u64;
+    assert!(address & !ADDRESS == 0, "user addresses have 48 bits");
+    hash << 48 | address
+}
+
+fn entry_of(word: u64) -> NonNull<u8> {
+    NonNull::new((word & ADDRESS) as *mut u8).expect("a used word holds an address")
+}
+
+fn allocate(count: usize) -> *mut Bucket {
+    let layout = Layout::array::<Bucket>(count).expect("at most 2^16 buckets");
+    // SAFETY: the size is not zero, and all-zero bytes are an empty bucket.
+    let buckets = unsafe { alloc_zeroed(layout) }.cast::<Bucket>();
+    if buckets.is_null() {
+        handle_alloc_error(layout);
+    }
+    buckets
+}
+
+fn deallocate(buckets: *mut Bucket, count: usize) {
+    // SAFETY: made by `allocate(count)`.
+    unsafe { dealloc(buckets.cast(), Layout::array::<Bucket>(count).expect("as allocated")) }
+}
+
+impl SlotTable {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    fn bucket_count(&self) -> usize {
+        if self.buckets.is_null() { 0 } else { self.mask as usize + 1 }
+    }
+
+    /// Bytes of the bucket array (the few chained buckets are not counted).
+    pub fn bytes(&self) -> usize {
+        self.bucket_count() * size_of::<Bucket>()
+    }
+
+    fn first_bucket(&self, hash: u64) -> *mut Bucket {
+        // SAFETY: callers have checked that the array is there; the mask keeps the index inside.
+        unsafe { self.buckets.add((hash as u32 & self.mask & 0xffff) as usize) }
+    }
+
+    /// The address of the bucket that `hash` leads to, to be prefetched.
+    #[inline]
+    pub fn bucket_address(&self, hash: u64) -> *const u8 {
+        if self.buckets.is_null() { std::ptr::null() } else { self.first_bucket(hash) as *const u8 }
+    }
+
+    /// The address of the first entry whose tag and hash bits agree, to be prefetched. Touches no entry.
+    #[inline]
+    pub fn likely_entry(&self, hash: u64) -> *const u8 {
+        if self.buckets.is_null() {
+            return std::ptr::null();
+        }
+        // SAFETY: a bucket of this table.
+        let bucket = unsafe { &*self.first_bucket(hash) };
+        match bucket.matches(tag_of(hash)) {
+            0 => std::ptr::null(),
+            matches => (bucket.words[matches.trailing_zeros() as usize] & ADDRESS) as *const u8,
+        }
+    }
+
+    /// Finds the entry of a key.
+    #[inline]
+    pub fn find(&self, hash: u64, key: &[u8]) -> Option<Place> {
+        if self.buckets.is_null() {
+            return None;
+        }
+        let tag = tag_of(hash);
+        let mut at = self.first_bucket(hash);
+        while !at.is_null() {
+            // SAFETY: buckets in a chain live as long as the table.
+            let bucket = unsafe { &*at };
+            let mut matches = bucket.matches(tag);
+            while matches != 0 {
+                let way = matches.trailing_zeros() as usize;
+                matches &= matches - 1;
+                let word = bucket.words[way];
+                // SAFETY: a used word holds a live entry of this table.
+                if word >> 48 == hash & 0xffff && unsafe { EntryRef::from_raw(entry_of(word)) }.key() == key {
+                    return Some(Place { bucket: NonNull::new(at.cast()).expect("not null"), way: way as u8 });
+                }
+            }
+            at = bucket.next();
+        }
+        None
+    }
+
+    fn bucket(&self, place: Place) -> &Bucket {
+        // SAFETY: places come from this table and are not kept across changes of its buckets.
+        unsafe { &*place.bucket.as_ptr().cast::<Bucket>() }
+    }
+
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "exclusive access is what makes the borrow sound")]
+    fn bucket_mut(&mut self, place: Place) -> &mut Bucket {
+        // SAFETY: as `bucket`, and `&mut self` is exclusive.
+        unsafe { &mut *place.bucket.as_ptr().cast::<Bucket>() }
+    }
+
+    /// The entry at a place.
+    #[inline]
+    pub fn view(&self, place: Place) -> EntryRef<'_> {
+        // SAFETY: a used word holds a live entry, borrowed with the table.
+        unsafe { EntryRef::from_raw(entry_of(self.bucket(place).words[place.way as usize])) }
+    }
+
+    /// Changes the entry at a place; it may move.
+    pub fn change<R>(&mut self, place: Place, with: impl FnOnce(&mut Entry) -> R) -> R {
+        let word = &mut self.bucket_mut(place).words[place.way as usize];
+        // SAFETY: the word owns the entry; ownership goes back into it below. A panic in `with` would leave a stale word, which is
+        // why a panic in a shard stops the node.
+        let mut entry = unsafe { Entry::from_raw(entry_of(*word)) };
+        let result = with(&mut entry);
+        let hash = *word >> 48;
+        *word = pack(hash, entry.into_raw());
+        result
+    }
+
+    /// Adds an entry whose key is not in the table.
+    pub fn insert(&mut self, hash: u64, entry: Entry) -> Place {
+        if self.buckets.is_null() {
+            (self.buckets, self.mask) = (allocate(1), 0);
+        } else if self.len as usize >= self.bucket_count() * WAYS && self.bucket_count() < BUCKETS_MAX {
+            self.resize(self.bucket_count() * 2);
+        }
+        self.len += 1;
+        self.place(tag_of(hash), pack(hash, entry.into_raw()))
+    }
+
+    /// Puts a word into the first free way of its chain, lengthening the chain when there is none.
+    fn place(&mut self, tag: u8, word: u64) -> Place {
+        let mut at = self.first_bucket(word >> 48);
+        loop {
+            // SAFETY: a bucket of this table, held exclusively.
+            let bucket = unsafe { &mut *at };
+            let ways = bucket.ways();
+            if let Some(way) = (0..ways).find(|way| !bucket.is_used(*way)) {
+                bucket.tags[way] = tag;
+                bucket.words[way] = word;
+                bucket.state |= 1 << way;
+                return Place { bucket: NonNull::new(at.cast()).expect("not null"), way: way as u8 };
+            }
+            if bucket.state & CHAINED == 0 {
+                let next = allocate(1);
+                // SAFETY: just allocated.
+                let child = unsafe { &mut *next };
+                child.tags[0] = bucket.tags[WAYS - 1];
+                child.words[0] = bucket.words[WAYS - 1];
+                child.state = 1;
+                bucket.words[WAYS - 1] = next as u64;
+                bucket.state = (bucket.state & 0x3f) | CHAINED;
+            }
+            at = bucket.next();
+        }
+    }
+
+    /// Takes the entry at a place out of the table.
+    pub fn remove(&mut self, place: Place) -> Entry {
+        let bucket = self.bucket_mut(place);
+        bucket.state &= !(1 << place.way);
+        let base = entry_of(bucket.words[place.way as usize]);
+        self.len -= 1;
+        if self.len == 0 {
+            self.release_buckets();
+        } else if self.bucket_count() > 1 && (self.len as usize) < self.bucket_count() * WAYS / 6 {
+            self.resize(self.bucket_count() / 2);
+        }
+        // SAFETY: the word that owned the entry is gone.
+        unsafe { Entry::from_raw(base) }
+    }
+
+    fn resize(&mut self, count: usize) {
+        let old = std::mem::take(self);
+        self.buckets = allocate(count);
+        self.mask = count as u32 - 1;
+        self.len = old.len;
+        old.for_each_word(|tag, word| {
+            self.place(tag, word);
+        });
+        let mut old = old;
+        old.release_buckets();
+    }
+
+    /// Calls `with` for every tag and word.
+    fn for_each_word(&self, mut with: impl FnMut(u8, u64)) {
+        for index in 0..self.bucket_count() {
+            // SAFETY: inside the array.
+            let mut at = unsafe { self.buckets.add(index) };
+            while !at.is_null() {
+                // SAFETY: buckets in a chain live as long as the table.
+                let bucket = unsafe { &*at };
+                for way in (0..bucket.ways()).filter(|way| bucket.is_used(*way)) {
+                    with(bucket.tags[way], bucket.words[way]);
+                }
+                at = bucket.next();
+            }
+        }
+    }
+
+    /// Frees the buckets, not the entries.
+    fn release_buckets(&mut self) {
+        for index in 0..self.bucket_count() {
+            // SAFETY: inside the array.
+            let mut at = unsafe { (*self.buckets.add(index)).next() };
+            while !at.is_null() {
+                // SAFETY: a chained bucket, read before it is freed.
+                let next = unsafe { (*at).next() };
+                deallocate(at, 1);
+                at = next;
+            }
+        }
+        if !self.buckets.is_null() {
+            deallocate(self.buckets, self.bucket_count());
+        }
+        self.buckets = std::ptr::null_mut();
+        self.len = 0;
+    }
+
+    /// The entries whose tag and hash bits are those of `hash`.
+    pub fn scan_hash(&self, hash: u64, mut with: impl FnMut(EntryRef<'_>)) {
+        if self.buckets.is_null() {
+            return;
+        }
+        let mut at = self.first_bucket(hash);
+        while !at.is_null() {
+            // SAFETY: buckets in a chain live as long as the table.
+            let bucket = unsafe { &*at };
+            for way in (0..WAYS).filter(|way| bucket.matches(tag_of(hash)) & (1 << way) != 0) {
+                if bucket.words[way] >> 48 == hash & 0xffff {
+                    // SAFETY: a used word holds a live entry.
+                    with(unsafe { EntryRef::from_raw(entry_of(bucket.words[way])) });
+                }
+            }
+            at = bucket.next();
+        }
+    }
+
+    /// Every entry, in no particular order.
+    pub fn for_each(&self, mut with: impl FnMut(EntryRef<'_>)) {
+        // SAFETY: a used word holds a live entry.
+        self.for_each_word(|_, word| with(unsafe { EntryRef::from_raw(entry_of(word)) }));
+    }
+
+    /// The entry that has `rank` others before it in the table's present order.
+    pub fn nth(&self, rank: usize) -> Option<EntryRef<'_>> {
+        let (mut at, mut found) = (0, None);
+        self.for_each_word(|_, word| {
+            if at == rank {
+                found = Some(word);
+            }
+            at += 1;
+        });
+        // SAFETY: a used word holds a live entry, borrowed with the table.
+        found.map(|word| unsafe { EntryRef::from_raw(entry_of(word)) })
+    }
+
+    /// One step of a scan: calls `with` for the entries of the bucket that `cursor` names and returns the next cursor, 0 at the
+    /// end. The cursor counts in reversed binary, so that a bucket visited stays visited when the table doubles or halves.
+    pub fn scan(&self, cursor: u64, mut with: impl FnMut(EntryRef<'_>)) -> u64 {
+        if self.buckets.is_null() {
+            return 0;
+        }
+        let mask = u64::from(self.mask);
+        // SAFETY: the mask keeps the index inside.
+        let mut at = unsafe { self.buckets.add((cursor & mask) as usize) };
+        while !at.is_null() {
+            // SAFETY: buckets in a chain live as long as the table.
+            let bucket = unsafe { &*at };
+            for way in (0..bucket.ways()).filter(|way| bucket.is_used(*way)) {
+                // SAFETY: a used word holds a live entry.
+                with(unsafe { EntryRef::from_raw(entry_of(bucket.words[way])) });
+            }
+            at = bucket.next();
+        }
+        (cursor | !mask).reverse_bits().wrapping_add(1).reverse_bits()
+    }
+}
+
+impl Drop for SlotTable {
+    fn drop(&mut self) {
+        // SAFETY: each word owns its entry, and nothing reads the words afterwards.
+        self.for_each_word(|_, word| unsafe { Entry::from_raw(entry_of(word)) }.free());
+        self.release_buckets();
+    }
+}
+
+#[cfg(test)]
+#[path = "slot_table_tests.rs"]
+mod tests;
