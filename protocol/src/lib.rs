@@ -4,7 +4,9 @@
 //! of the keyspace, of actors or of files, so each rule can be tested with a plain function call.
 
 pub mod command;
+pub mod config;
 pub mod errors;
+pub mod glob;
 pub mod number;
 pub mod quoted;
 pub mod resp;

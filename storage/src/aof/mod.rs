@@ -10,7 +10,4 @@
 
 pub mod manifest;
 pub mod record;
-pub mod replay;
 pub mod seal;
-mod tail;
-mod verdict;
