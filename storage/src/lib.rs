@@ -9,6 +9,8 @@ mod context;
 mod database;
 mod effects;
 mod entry;
+#[cfg(test)]
+mod fixture;
 mod hash;
 mod random;
 pub mod rdb;

@@ -112,19 +112,12 @@ mod real {
             let runtime = event_loop()?;
             let handle = runtime.handle().clone();
             let (stop, mut stopped) = watch::channel(false);
-            let thread = std::thread::Builder::new()
-                .name(format!("{name}-{index}"))
-                .spawn(move || {
-                    runtime.block_on(async move {
-                        let _ = stopped.wait_for(|stop| *stop).await;
-                    });
-                })?;
-            Ok(Self {
-                index,
-                handle,
-                stop,
-                thread: Mutex::new(Some(thread)),
-            })
+            let thread = std::thread::Builder::new().name(format!("{name}-{index}")).spawn(move || {
+                runtime.block_on(async move {
+                    let _ = stopped.wait_for(|stop| *stop).await;
+                });
+            })?;
+            Ok(Self { index, handle, stop, thread: Mutex::new(Some(thread)) })
         }
 
         /// The number it was started with.
@@ -140,14 +133,8 @@ mod real {
         /// Ends the core: its tasks are dropped where they wait, and its thread is waited for (unless it is the caller's).
         pub fn stop(&self) {
             self.stop.send_replace(true);
-            let thread = self
-                .thread
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner())
-                .take();
-            if let Some(thread) =
-                thread.filter(|thread| thread.thread().id() != std::thread::current().id())
-            {
+            let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
                 let _ = thread.join();
             }
         }
@@ -185,10 +172,7 @@ mod simulated {
     impl Core {
         /// Starts an empty group.
         pub fn start(_name: &str, index: usize) -> io::Result<Self> {
-            Ok(Self {
-                index,
-                tasks: Mutex::default(),
-            })
+            Ok(Self { index, tasks: Mutex::default() })
         }
 
         /// The number it was started with.
@@ -199,10 +183,7 @@ mod simulated {
         /// Runs `task` in this group. The caller is on the same node.
         pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
             let handle = madsim::task::spawn(task).abort_handle();
-            let mut tasks = self
-                .tasks
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut tasks = self.tasks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             if tasks.len() == tasks.capacity() {
                 tasks.retain(|task| !task.is_finished());
             }
@@ -211,12 +192,7 @@ mod simulated {
 
         /// Ends the group's tasks where they wait.
         pub fn stop(&self) {
-            let tasks = std::mem::take(
-                &mut *self
-                    .tasks
-                    .lock()
-                    .unwrap_or_else(|poisoned| poisoned.into_inner()),
-            );
+            let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
             for task in tasks {
                 task.abort();
             }
@@ -251,10 +227,7 @@ mod tests {
         let expected = Some("test-7".to_owned());
         assert_eq!(received.recv().unwrap(), (expected.clone(), expected));
         core.stop();
-        assert!(
-            dropped_received.recv().is_err(),
-            "the waiting task was dropped with its core"
-        );
+        assert!(dropped_received.recv().is_err(), "the waiting task was dropped with its core");
     }
 
     #[test]

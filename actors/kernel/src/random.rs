@@ -37,10 +37,7 @@ mod tests {
                 *seen |= drawn;
             }
         }
-        assert!(
-            seen.iter().all(|byte| *byte != 0),
-            "a byte stayed zero in 64 draws"
-        );
+        assert!(seen.iter().all(|byte| *byte != 0), "a byte stayed zero in 64 draws");
         assert_ne!(entropy_u64(), entropy_u64());
     }
 }

@@ -36,9 +36,7 @@ pub struct Elapsed;
 
 /// Waits for `future`, at most for `limit`.
 pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
-    tokio::time::timeout(limit, future)
-        .await
-        .map_err(|_| Elapsed)
+    tokio::time::timeout(limit, future).await.map_err(|_| Elapsed)
 }
 
 /// The processor's cycle counter: a few nanoseconds to read, for timing single commands. Only differences mean anything,
@@ -64,10 +62,7 @@ pub fn prepare() {
 #[cfg(not(madsim))]
 mod source {
     //! The operating system's clocks.
-    #![allow(
-        clippy::disallowed_methods,
-        reason = "this is the seam that the ban points to"
-    )]
+    #![allow(clippy::disallowed_methods, reason = "this is the seam that the ban points to")]
 
     use std::sync::LazyLock;
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -80,9 +75,7 @@ mod source {
     }
 
     pub fn wall_us() -> i64 {
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
     }
 
@@ -110,10 +103,7 @@ mod source {
     }
 
     pub fn wall_us() -> i64 {
-        let since_epoch = TimeHandle::current()
-            .now_time()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since_epoch = TimeHandle::current().now_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
     }
 
@@ -139,10 +129,7 @@ mod tests {
         }
         let measured = ticks_to_ns(start_ticks, ticks());
         let elapsed = monotonic_ns() - start_ns;
-        assert!(
-            measured.abs_diff(elapsed) < elapsed / 10,
-            "{measured} ns by ticks, {elapsed} ns by the clock"
-        );
+        assert!(measured.abs_diff(elapsed) < elapsed / 10, "{measured} ns by ticks, {elapsed} ns by the clock");
     }
 
     #[test]

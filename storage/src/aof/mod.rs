@@ -10,4 +10,7 @@
 
 pub mod manifest;
 pub mod record;
+pub mod replay;
 pub mod seal;
+mod tail;
+mod verdict;

@@ -257,9 +257,9 @@ mod tests {
 
     #[test]
     fn faults_name_the_byte() {
-        let at = |bytes: &[u8]| match parsed(bytes) {
-            Parsed::Malformed { offset, fault } => (offset, fault),
-            other => panic!("{other:?}"),
+        let at = |bytes: &[u8]| {
+            let Parsed::Malformed { offset, fault } = parsed(bytes) else { panic!("{bytes:?}") };
+            (offset, fault)
         };
         assert_eq!(at(b"+OK\r\n"), (0, Fault::NoArray));
         assert_eq!(at(b"*0\r\n"), (0, Fault::ArgumentCount));

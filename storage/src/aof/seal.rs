@@ -189,8 +189,12 @@ fn take_hex(digits: &[u8], length: usize) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
+/// Whether the front of a line, cut by the end of the file, can be the front of a timestamp.
+pub(super) fn is_cut_timestamp(cut: &[u8]) -> bool {
+    cut.starts_with(TIMESTAMP_PREFIX) || TIMESTAMP_PREFIX.starts_with(cut)
+}
+
 /// Whether the front of a line, cut by the end of the file, can be the front of a seal at `position` with `chain`.
-#[allow(dead_code, reason = "the reader that calls it lands next")]
 pub(super) fn agrees_with(cut: &[u8], position: u64, chain: u64) -> bool {
     let mut wanted = SEAL_PREFIX.to_vec();
     push_number(&mut wanted, position);

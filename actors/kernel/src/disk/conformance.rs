@@ -23,49 +23,22 @@ async fn appends_are_read_back(disk: &dyn Disk) -> io::Result<()> {
     disk.create_directory("data/deep").await?;
     let mut log = disk.create("data/deep/log").await?;
     assert_eq!(log.length(), 0);
-    log.append(b"one ".to_vec(), Sync::No)
-        .await
-        .result
-        .expect("append");
-    log.append(b"two ".to_vec(), Sync::Data)
-        .await
-        .result
-        .expect("append and sync");
-    log.append(Vec::new(), Sync::Data)
-        .await
-        .result
-        .expect("sync alone");
-    log.append(Vec::new(), Sync::No)
-        .await
-        .result
-        .expect("nothing at all");
+    log.append(b"one ".to_vec(), Sync::No).await.result.expect("append");
+    log.append(b"two ".to_vec(), Sync::Data).await.result.expect("append and sync");
+    log.append(Vec::new(), Sync::Data).await.result.expect("sync alone");
+    log.append(Vec::new(), Sync::No).await.result.expect("nothing at all");
     assert_eq!(log.length(), 8);
     drop(log);
     let mut log = disk.append("data/deep/log").await?;
-    assert_eq!(
-        log.length(),
-        8,
-        "an existing file is appended to at its end"
-    );
-    log.append(b"three".to_vec(), Sync::Data)
-        .await
-        .result
-        .expect("append to the existing file");
+    assert_eq!(log.length(), 8, "an existing file is appended to at its end");
+    log.append(b"three".to_vec(), Sync::Data).await.result.expect("append to the existing file");
     assert_eq!(disk.read("data/deep/log").await?, b"one two three");
     assert_eq!(disk.length("data/deep/log").await?, 13);
     assert_eq!(disk.read_range("data/deep/log", 4, 3).await?, b"two");
-    assert_eq!(
-        disk.read_range("data/deep/log", 8, 100).await?,
-        b"three",
-        "fewer bytes where the file ends"
-    );
+    assert_eq!(disk.read_range("data/deep/log", 8, 100).await?, b"three", "fewer bytes where the file ends");
     assert_eq!(disk.read_range("data/deep/log", 100, 1).await?, b"");
     drop(disk.create("data/deep/log").await?);
-    assert_eq!(
-        disk.length("data/deep/log").await?,
-        0,
-        "create empties what was there"
-    );
+    assert_eq!(disk.length("data/deep/log").await?, 0, "create empties what was there");
     disk.unlink("data/deep/log").await
 }
 
@@ -81,10 +54,7 @@ async fn the_buffer_comes_back(disk: &dyn Disk) -> io::Result<()> {
         let done = log.append(buffer, sync).await;
         done.result.expect("append");
         buffer = done.buffer;
-        assert!(
-            buffer.is_empty() && buffer.as_ptr() == start,
-            "the same buffer, cleared"
-        );
+        assert!(buffer.is_empty() && buffer.as_ptr() == start, "the same buffer, cleared");
     }
     assert_eq!(disk.read("buffers").await?, expected);
     disk.unlink("buffers").await
@@ -92,16 +62,10 @@ async fn the_buffer_comes_back(disk: &dyn Disk) -> io::Result<()> {
 
 async fn files_can_be_cut(disk: &dyn Disk) -> io::Result<()> {
     let mut log = disk.create("cut").await?;
-    log.append(b"0123456789".to_vec(), Sync::Data)
-        .await
-        .result
-        .expect("append");
+    log.append(b"0123456789".to_vec(), Sync::Data).await.result.expect("append");
     log.set_length(4).expect("cut");
     assert_eq!(log.length(), 4);
-    log.append(b"abc".to_vec(), Sync::Data)
-        .await
-        .result
-        .expect("append after the cut");
+    log.append(b"abc".to_vec(), Sync::Data).await.result.expect("append after the cut");
     assert_eq!(disk.read("cut").await?, b"0123abc");
     drop(log);
     disk.truncate("cut", 2).await?;
@@ -114,10 +78,7 @@ async fn files_can_be_cut(disk: &dyn Disk) -> io::Result<()> {
 async fn names_move_and_go(disk: &dyn Disk) -> io::Result<()> {
     for (name, content) in [("b", "new"), ("a", "old"), ("c", "other")] {
         let mut log = disk.create(name).await?;
-        log.append(content.into(), Sync::Data)
-            .await
-            .result
-            .expect("append");
+        log.append(content.into(), Sync::Data).await.result.expect("append");
     }
     assert_eq!(disk.list("").await?, ["a", "b", "c", "data"], "sorted");
     disk.rename("b", "a").await?;
@@ -132,21 +93,15 @@ async fn names_move_and_go(disk: &dyn Disk) -> io::Result<()> {
 async fn what_is_missing_is_not_found(disk: &dyn Disk) {
     let errors = [
         disk.read("nothing").await.expect_err("read"),
-        disk.read_range("nothing", 0, 1)
-            .await
-            .expect_err("read a range"),
+        disk.read_range("nothing", 0, 1).await.expect_err("read a range"),
         disk.length("nothing").await.expect_err("length"),
         disk.append("nothing").await.expect_err("append"),
         disk.create("no/directory").await.expect_err("create"),
         disk.truncate("nothing", 0).await.expect_err("truncate"),
-        disk.rename("nothing", "something")
-            .await
-            .expect_err("rename"),
+        disk.rename("nothing", "something").await.expect_err("rename"),
         disk.unlink("nothing").await.expect_err("unlink"),
         disk.list("nothing").await.expect_err("list"),
-        disk.sync_directory("nothing")
-            .await
-            .expect_err("sync a directory"),
+        disk.sync_directory("nothing").await.expect_err("sync a directory"),
         disk.lock_directory("nothing").await.expect_err("lock"),
     ];
     for error in errors {
@@ -156,10 +111,7 @@ async fn what_is_missing_is_not_found(disk: &dyn Disk) {
 
 async fn a_directory_has_one_owner(disk: &dyn Disk) -> io::Result<()> {
     let held = disk.lock_directory("data").await?;
-    let refused = disk
-        .lock_directory("data")
-        .await
-        .expect_err("a second owner");
+    let refused = disk.lock_directory("data").await.expect_err("a second owner");
     assert_eq!(refused.kind(), ErrorKind::WouldBlock);
     let other = disk.lock_directory("data/deep").await?;
     drop(held);
@@ -176,9 +128,7 @@ mod tests {
     #[test]
     fn the_plain_disk_conforms() {
         let folder = tempfile::tempdir().unwrap();
-        crate::core::run(run(&PlainDisk::new(folder.path())))
-            .unwrap()
-            .unwrap();
+        crate::core::run(run(&PlainDisk::new(folder.path()))).unwrap().unwrap();
     }
 
     #[test]
@@ -188,8 +138,6 @@ mod tests {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
-        crate::core::run(run(&PlainDisk::with_ring(folder.path())))
-            .unwrap()
-            .unwrap();
+        crate::core::run(run(&PlainDisk::with_ring(folder.path()))).unwrap().unwrap();
     }
 }

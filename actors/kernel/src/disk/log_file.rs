@@ -87,13 +87,7 @@ impl std::fmt::Debug for LogFile {
 impl LogFile {
     /// For disks: an open file that is `length` bytes long.
     pub fn new(raw: Box<dyn RawFile>, length: u64) -> Self {
-        Self {
-            raw,
-            length,
-            in_flight: None,
-            poison: None,
-            refused: None,
-        }
+        Self { raw, length, in_flight: None, poison: None, refused: None }
     }
 
     /// How long the file is, without an append under way.
@@ -126,14 +120,8 @@ impl LogFile {
     /// When none is.
     pub fn poll_done(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
         let appended = self.in_flight.expect("an append is under way");
-        let RawDone {
-            mut result,
-            mut buffer,
-        } = match self.refused.take() {
-            Some(buffer) => RawDone {
-                result: Err(self.refusal()),
-                buffer,
-            },
+        let RawDone { mut result, mut buffer } = match self.refused.take() {
+            Some(buffer) => RawDone { result: Err(self.refusal()), buffer },
             None => ready!(self.raw.poll_done(cx)),
         };
         self.in_flight = None;
@@ -169,9 +157,7 @@ impl LogFile {
 
     fn cut_back(&mut self, write_error: &io::Error) {
         if let Err(error) = self.raw.set_length(self.length) {
-            self.poison = Some(format!(
-                "write: {write_error}; and cutting the file back: {error}"
-            ));
+            self.poison = Some(format!("write: {write_error}; and cutting the file back: {error}"));
         }
     }
 
@@ -197,10 +183,7 @@ mod tests {
 
     impl RawFile for Scripted {
         fn start(&mut self, offset: u64, buffer: Vec<u8>, sync: Sync) {
-            self.noted
-                .lock()
-                .unwrap()
-                .push(format!("write {} at {offset} {sync:?}", buffer.len()));
+            self.noted.lock().unwrap().push(format!("write {} at {offset} {sync:?}", buffer.len()));
             let result = self.failures.pop_front().flatten().map_or(Ok(()), Err);
             self.done = Some(RawDone { result, buffer });
         }
@@ -211,25 +194,13 @@ mod tests {
 
         fn set_length(&mut self, length: u64) -> io::Result<()> {
             self.noted.lock().unwrap().push(format!("cut to {length}"));
-            if self.truncation_fails {
-                Err(io::ErrorKind::Other.into())
-            } else {
-                Ok(())
-            }
+            if self.truncation_fails { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
         }
     }
 
-    fn file(
-        failures: Vec<Option<Failure>>,
-        truncation_fails: bool,
-    ) -> (LogFile, Arc<Mutex<Vec<String>>>) {
+    fn file(failures: Vec<Option<Failure>>, truncation_fails: bool) -> (LogFile, Arc<Mutex<Vec<String>>>) {
         let noted = Arc::default();
-        let raw = Scripted {
-            failures: failures.into(),
-            truncation_fails,
-            noted: Arc::clone(&noted),
-            done: None,
-        };
+        let raw = Scripted { failures: failures.into(), truncation_fails, noted: Arc::clone(&noted), done: None };
         (LogFile::new(Box::new(raw), 100), noted)
     }
 
@@ -237,82 +208,45 @@ mod tests {
         let mut buffer = Vec::with_capacity(32);
         buffer.extend_from_slice(b"0123456789");
         file.start(buffer, sync);
-        let Poll::Ready(done) = file.poll_done(&mut Context::from_waker(std::task::Waker::noop()))
-        else {
+        let Poll::Ready(done) = file.poll_done(&mut Context::from_waker(std::task::Waker::noop())) else {
             panic!("the scripted file is always done")
         };
-        assert!(
-            done.buffer.is_empty() && done.buffer.capacity() >= 32,
-            "the buffer comes back empty, with its room"
-        );
+        assert!(done.buffer.is_empty() && done.buffer.capacity() >= 32, "the buffer comes back empty, with its room");
         done.result
     }
 
     /// D3: after a failed sync the data may be gone from the page cache, so no later sync may vouch for it.
     #[test]
     fn d3_a_failed_sync_poisons_the_file() {
-        let (mut log, noted) = file(
-            vec![Some(Failure::Sync(io::ErrorKind::Other.into()))],
-            false,
-        );
-        assert!(matches!(
-            append(&mut log, Sync::Data),
-            Err(Failure::Sync(_))
-        ));
+        let (mut log, noted) = file(vec![Some(Failure::Sync(io::ErrorKind::Other.into()))], false);
+        assert!(matches!(append(&mut log, Sync::Data), Err(Failure::Sync(_))));
         assert!(log.poison().is_some());
-        assert!(matches!(
-            append(&mut log, Sync::Data),
-            Err(Failure::Poisoned(_))
-        ));
-        assert!(matches!(
-            append(&mut log, Sync::No),
-            Err(Failure::Poisoned(_))
-        ));
+        assert!(matches!(append(&mut log, Sync::Data), Err(Failure::Poisoned(_))));
+        assert!(matches!(append(&mut log, Sync::No), Err(Failure::Poisoned(_))));
         assert!(matches!(log.set_length(0), Err(Failure::Poisoned(_))));
-        assert_eq!(
-            *noted.lock().unwrap(),
-            ["write 10 at 100 Data"],
-            "nothing reaches a poisoned file"
-        );
+        assert_eq!(*noted.lock().unwrap(), ["write 10 at 100 Data"], "nothing reaches a poisoned file");
     }
 
     /// D4, D6: a full disk leaves no half record, and the file serves again when there is room.
     #[test]
     fn d4_a_failed_write_is_cut_back() {
-        let (mut log, noted) = file(
-            vec![
-                None,
-                Some(Failure::Write(io::ErrorKind::StorageFull.into())),
-            ],
-            false,
-        );
+        let (mut log, noted) = file(vec![None, Some(Failure::Write(io::ErrorKind::StorageFull.into()))], false);
         append(&mut log, Sync::No).unwrap();
         assert!(matches!(append(&mut log, Sync::No), Err(Failure::Write(_))));
         assert_eq!(log.length(), 110);
         append(&mut log, Sync::Data).unwrap();
         assert_eq!(
             *noted.lock().unwrap(),
-            [
-                "write 10 at 100 No",
-                "write 10 at 110 No",
-                "cut to 110",
-                "write 10 at 110 Data"
-            ]
+            ["write 10 at 100 No", "write 10 at 110 No", "cut to 110", "write 10 at 110 Data"]
         );
         assert_eq!(log.length(), 120);
     }
 
     #[test]
     fn a_failed_write_that_cannot_be_cut_back_poisons() {
-        let (mut log, _) = file(
-            vec![Some(Failure::Write(io::ErrorKind::StorageFull.into()))],
-            true,
-        );
+        let (mut log, _) = file(vec![Some(Failure::Write(io::ErrorKind::StorageFull.into()))], true);
         assert!(matches!(append(&mut log, Sync::No), Err(Failure::Write(_))));
-        assert!(matches!(
-            append(&mut log, Sync::No),
-            Err(Failure::Poisoned(_))
-        ));
+        assert!(matches!(append(&mut log, Sync::No), Err(Failure::Poisoned(_))));
     }
 
     #[test]

@@ -34,9 +34,7 @@ pub use uring::available as uring_available;
 pub type Operation<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
 /// Holds a directory for one node, until dropped.
-pub struct DirectoryLock(
-    #[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + std::marker::Sync>,
-);
+pub struct DirectoryLock(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + std::marker::Sync>);
 
 impl DirectoryLock {
     /// Wraps whatever releases the lock when dropped.
@@ -58,12 +56,7 @@ pub trait Disk: Send + std::marker::Sync {
     fn read<'a>(&'a self, path: &'a str) -> Operation<'a, Vec<u8>>;
 
     /// At most `length` bytes from `offset`; fewer only where the file ends.
-    fn read_range<'a>(
-        &'a self,
-        path: &'a str,
-        offset: u64,
-        length: usize,
-    ) -> Operation<'a, Vec<u8>>;
+    fn read_range<'a>(&'a self, path: &'a str, offset: u64, length: usize) -> Operation<'a, Vec<u8>>;
 
     /// A file's length.
     fn length<'a>(&'a self, path: &'a str) -> Operation<'a, u64>;

@@ -2,10 +2,7 @@
 //!
 //! An append that must be durable is a write and an `fdatasync`. `RWF_DSYNC` would make them one call, but its error does
 //! not tell which half failed (a full disk may be noticed only by the sync), and the two mean different things to a log.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "this is the seam that the ban points to"
-)]
+#![allow(clippy::disallowed_methods, reason = "this is the seam that the ban points to")]
 
 use std::fs::{self, File, OpenOptions};
 use std::future::ready;
@@ -27,18 +24,12 @@ pub struct PlainDisk {
 impl PlainDisk {
     /// A disk whose paths are relative to `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self {
-            root: root.into(),
-            ring: false,
-        }
+        Self { root: root.into(), ring: false }
     }
 
     /// The same, with log files written through io_uring where the kernel allows it.
     pub fn with_ring(root: impl Into<PathBuf>) -> Self {
-        Self {
-            root: root.into(),
-            ring: uring::available(),
-        }
+        Self { root: root.into(), ring: uring::available() }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -46,18 +37,10 @@ impl PlainDisk {
     }
 
     fn open(&self, path: &str, fresh: bool) -> io::Result<LogFile> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(fresh)
-            .truncate(fresh)
-            .open(self.at(path))?;
+        let file = OpenOptions::new().read(true).write(true).create(fresh).truncate(fresh).open(self.at(path))?;
         let length = file.metadata()?.len();
-        let raw: Box<dyn RawFile> = if self.ring {
-            Box::new(uring::RingFile::new(file)?)
-        } else {
-            Box::new(PlainFile { file, done: None })
-        };
+        let raw: Box<dyn RawFile> =
+            if self.ring { Box::new(uring::RingFile::new(file)?) } else { Box::new(PlainFile { file, done: None }) };
         Ok(LogFile::new(raw, length))
     }
 }
@@ -85,11 +68,7 @@ fn list(directory: &Path) -> io::Result<Vec<String>> {
 
 fn sync_directory(directory: &Path) -> io::Result<()> {
     // The root may be "", which means here.
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     File::open(directory)?.sync_all()
 }
 
@@ -117,12 +96,7 @@ impl Disk for PlainDisk {
         done(fs::read(self.at(path)))
     }
 
-    fn read_range<'a>(
-        &'a self,
-        path: &'a str,
-        offset: u64,
-        length: usize,
-    ) -> Operation<'a, Vec<u8>> {
+    fn read_range<'a>(&'a self, path: &'a str, offset: u64, length: usize) -> Operation<'a, Vec<u8>> {
         done(read_range(&self.at(path), offset, length))
     }
 
@@ -143,15 +117,10 @@ impl Disk for PlainDisk {
     }
 
     fn truncate<'a>(&'a self, path: &'a str, length: u64) -> Operation<'a, ()> {
-        done(
-            OpenOptions::new()
-                .write(true)
-                .open(self.at(path))
-                .and_then(|file| {
-                    file.set_len(length)?;
-                    file.sync_all()
-                }),
-        )
+        done(OpenOptions::new().write(true).open(self.at(path)).and_then(|file| {
+            file.set_len(length)?;
+            file.sync_all()
+        }))
     }
 
     fn rename<'a>(&'a self, from: &'a str, to: &'a str) -> Operation<'a, ()> {
@@ -183,9 +152,7 @@ struct PlainFile {
 
 impl PlainFile {
     fn append(&self, offset: u64, bytes: &[u8], sync: Sync) -> Result<(), Failure> {
-        self.file
-            .write_all_at(bytes, offset)
-            .map_err(Failure::Write)?;
+        self.file.write_all_at(bytes, offset).map_err(Failure::Write)?;
         match sync {
             Sync::Data => self.file.sync_data().map_err(Failure::Sync),
             Sync::No => Ok(()),

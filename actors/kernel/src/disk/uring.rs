@@ -55,11 +55,7 @@ struct Answers {
 impl RingFile {
     /// Sets up the ring.
     pub fn new(file: File) -> io::Result<Self> {
-        Ok(Self {
-            file,
-            ring: IoUring::new(ENTRIES)?,
-            done: None,
-        })
+        Ok(Self { file, ring: IoUring::new(ENTRIES)?, done: None })
     }
 
     fn append(&mut self, mut offset: u64, mut bytes: &[u8], sync: Sync) -> Result<(), Failure> {
@@ -69,9 +65,7 @@ impl RingFile {
             if part.is_empty() && !with_sync {
                 return Ok(());
             }
-            let answers = self
-                .submit(offset, part, with_sync)
-                .map_err(Failure::Write)?;
+            let answers = self.submit(offset, part, with_sync).map_err(Failure::Write)?;
             let written = written_length(answers.written)?;
             bytes = &bytes[written..];
             offset += written as u64;
@@ -92,20 +86,9 @@ impl RingFile {
     fn submit(&mut self, offset: u64, bytes: &[u8], with_sync: bool) -> io::Result<Answers> {
         let fd = Fd(self.file.as_raw_fd());
         let length = u32::try_from(bytes.len()).expect("a part is at most 1 GiB");
-        let link = if with_sync {
-            squeue::Flags::IO_LINK
-        } else {
-            squeue::Flags::empty()
-        };
-        let write = opcode::Write::new(fd, bytes.as_ptr(), length)
-            .offset(offset)
-            .build()
-            .flags(link)
-            .user_data(WRITE);
-        let sync = opcode::Fsync::new(fd)
-            .flags(FsyncFlags::DATASYNC)
-            .build()
-            .user_data(SYNC);
+        let link = if with_sync { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
+        let write = opcode::Write::new(fd, bytes.as_ptr(), length).offset(offset).build().flags(link).user_data(WRITE);
+        let sync = opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build().user_data(SYNC);
         let entries: &[squeue::Entry] = match (bytes.is_empty(), with_sync) {
             (false, true) => &[write, sync],
             (false, false) => &[write],
@@ -151,9 +134,7 @@ fn written_length(answer: Option<i32>) -> Result<usize, Failure> {
         None => Ok(0),
         Some(0) => Err(Failure::Write(io::ErrorKind::WriteZero.into())),
         Some(code) if code == -INTERRUPTED => Ok(0),
-        Some(code) => {
-            usize::try_from(code).map_err(|_| Failure::Write(io::Error::from_raw_os_error(-code)))
-        }
+        Some(code) => usize::try_from(code).map_err(|_| Failure::Write(io::Error::from_raw_os_error(-code))),
     }
 }
 

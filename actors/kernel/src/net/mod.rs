@@ -20,9 +20,7 @@ mod simulated;
 pub use real::{Incoming, Listener, Stream, connect_tcp, connect_unix};
 #[cfg(madsim)]
 pub use simulated::{Incoming, Listener, Stream, connect_tcp, connect_unix};
-pub use tokio::io::{
-    AsyncRead, AsyncReadExt as ReadExt, AsyncWrite, AsyncWriteExt as WriteExt, ReadBuf,
-};
+pub use tokio::io::{AsyncRead, AsyncReadExt as ReadExt, AsyncWrite, AsyncWriteExt as WriteExt, ReadBuf};
 
 /// One end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,11 +63,7 @@ pub struct PeerAddress {
 impl Stream {
     /// Reads what is there into the spare capacity of `buffer`, growing it first when there is none, and returns how many
     /// bytes arrived; 0 is the end of the stream. The capacity is neither zeroed nor copied.
-    pub fn poll_read_into(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut Vec<u8>,
-    ) -> Poll<io::Result<usize>> {
+    pub fn poll_read_into(&mut self, cx: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         // The future holds two references and no state of its own, so making it anew for each poll costs nothing.
         let read = std::pin::pin!(self.read_buf(buffer));
         read.poll(cx)
@@ -81,11 +75,7 @@ impl Stream {
     }
 
     /// Writes some of `bytes`, returning how many were taken.
-    pub fn poll_write_some(
-        &mut self,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    pub fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(self).poll_write(cx, bytes)
     }
 }

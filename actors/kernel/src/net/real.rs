@@ -21,10 +21,7 @@ pub struct Listener(Kind);
 #[derive(Debug)]
 enum Kind {
     Tcp(TcpListener),
-    Unix {
-        listener: UnixListener,
-        path: String,
-    },
+    Unix { listener: UnixListener, path: String },
 }
 
 impl Listener {
@@ -55,10 +52,7 @@ impl Listener {
         }
         socket.listen(clamp_backlog(backlog))?;
         let listener = UnixListener::from_std(socket.into())?;
-        Ok(Self(Kind::Unix {
-            listener,
-            path: path.to_owned(),
-        }))
+        Ok(Self(Kind::Unix { listener, path: path.to_owned() }))
     }
 
     /// The next connection.
@@ -67,23 +61,14 @@ impl Listener {
             Kind::Tcp(listener) => {
                 let (stream, remote) = listener.accept().await?;
                 let local = stream.local_addr()?;
-                let addresses = PeerAddress {
-                    remote: Address::Tcp(remote),
-                    local: Address::Tcp(local),
-                };
+                let addresses = PeerAddress { remote: Address::Tcp(remote), local: Address::Tcp(local) };
                 Ok((Incoming(IncomingKind::Tcp(stream.into_std()?)), addresses))
             }
             Kind::Unix { listener, path } => {
                 let (stream, _) = listener.accept().await?;
                 let end = Address::Unix(path.clone());
-                let addresses = PeerAddress {
-                    remote: end.clone(),
-                    local: end,
-                };
-                Ok((
-                    Incoming(IncomingKind::Unix(stream.into_std()?, path.clone())),
-                    addresses,
-                ))
+                let addresses = PeerAddress { remote: end.clone(), local: end };
+                Ok((Incoming(IncomingKind::Unix(stream.into_std()?, path.clone())), addresses))
             }
         }
     }
@@ -112,10 +97,7 @@ impl Listener {
 }
 
 /// Removes a socket's file, and only a socket's: a path given by mistake must not cost the user another file.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a Unix socket's name is not data on a disk"
-)]
+#[allow(clippy::disallowed_methods, reason = "a Unix socket's name is not data on a disk")]
 fn remove_unix_socket(path: &str) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
     match std::fs::symlink_metadata(Path::new(path)) {
@@ -166,10 +148,7 @@ pub async fn connect_tcp(address: SocketAddr) -> io::Result<Stream> {
 
 /// Connects to a Unix socket.
 pub async fn connect_unix(path: &str) -> io::Result<Stream> {
-    Ok(Stream::Unix(
-        UnixStream::connect(path).await?,
-        path.to_owned(),
-    ))
+    Ok(Stream::Unix(UnixStream::connect(path).await?, path.to_owned()))
 }
 
 impl Stream {
@@ -217,11 +196,7 @@ impl Stream {
 
 impl AsyncRead for Stream {
     #[inline]
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
             Stream::Unix(stream, _) => Pin::new(stream).poll_read(cx, into),
@@ -231,11 +206,7 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     #[inline]
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Unix(stream, _) => Pin::new(stream).poll_write(cx, bytes),

@@ -28,10 +28,7 @@ pub struct Listener {
 impl Listener {
     /// Listens on an internet address.
     pub fn bind_tcp(address: SocketAddr, _backlog: u32) -> io::Result<Self> {
-        Ok(Self {
-            address,
-            bound: tokio::sync::OnceCell::new(),
-        })
+        Ok(Self { address, bound: tokio::sync::OnceCell::new() })
     }
 
     /// There are no Unix sockets in the simulation.
@@ -41,26 +38,16 @@ impl Listener {
 
     /// The next connection.
     pub async fn accept(&self) -> io::Result<(Incoming, PeerAddress)> {
-        let listener = self
-            .bound
-            .get_or_try_init(|| TcpListener::bind(self.address))
-            .await?;
+        let listener = self.bound.get_or_try_init(|| TcpListener::bind(self.address)).await?;
         let (stream, remote) = listener.accept().await?;
         let local = stream.local_addr()?;
-        let addresses = PeerAddress {
-            remote: Address::Tcp(remote),
-            local: Address::Tcp(local),
-        };
+        let addresses = PeerAddress { remote: Address::Tcp(remote), local: Address::Tcp(local) };
         Ok((Incoming(stream), addresses))
     }
 
     /// Where it listens.
     pub fn local_address(&self) -> io::Result<Address> {
-        Ok(Address::Tcp(
-            self.bound
-                .get()
-                .map_or(Ok(self.address), TcpListener::local_addr)?,
-        ))
+        Ok(Address::Tcp(self.bound.get().map_or(Ok(self.address), TcpListener::local_addr)?))
     }
 
     /// Closes it.
@@ -102,11 +89,7 @@ impl Stream {
     fn new(connection: TcpStream) -> Self {
         let remote = Address::Tcp(connection.peer_addr().expect("madsim knows both ends"));
         let local = Address::Tcp(connection.local_addr().expect("madsim knows both ends"));
-        Self {
-            connection: Some(connection),
-            remote,
-            local,
-        }
+        Self { connection: Some(connection), remote, local }
     }
 
     /// No effect: the simulated network does not delay small segments.
@@ -140,11 +123,7 @@ fn cut(length: usize) -> usize {
 }
 
 impl AsyncRead for Stream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Some(connection) = &mut self.connection else {
             return Poll::Ready(Ok(()));
         };
@@ -157,17 +136,11 @@ impl AsyncRead for Stream {
 }
 
 impl AsyncWrite for Stream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let Some(connection) = &mut self.connection else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        let taken = std::task::ready!(
-            Pin::new(&mut *connection).poll_write(cx, &bytes[..cut(bytes.len())])
-        )?;
+        let taken = std::task::ready!(Pin::new(&mut *connection).poll_write(cx, &bytes[..cut(bytes.len())]))?;
         std::task::ready!(Pin::new(connection).poll_flush(cx))?;
         Poll::Ready(Ok(taken))
     }

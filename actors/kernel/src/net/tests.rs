@@ -33,11 +33,7 @@ fn bytes_cross_in_order_and_the_end_is_seen() {
         let start = buffer.as_ptr();
         assert_eq!(served.read_into(&mut buffer).await.unwrap(), 6);
         assert_eq!(buffer, b"kept PING\r\n");
-        assert_eq!(
-            buffer.as_ptr(),
-            start,
-            "read into the spare room, not into another vector"
-        );
+        assert_eq!(buffer.as_ptr(), start, "read into the spare room, not into another vector");
         client.shutdown().await.unwrap();
         assert_eq!(served.read_into(&mut buffer).await.unwrap(), 0);
     })
@@ -53,17 +49,11 @@ fn unix_socket_has_its_permissions_and_its_name() {
         for _ in 0..2 {
             // The second round replaces the file that the first left behind.
             let listener = Listener::bind_unix(&path, Some(0o700), 16).unwrap();
-            assert_eq!(
-                std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-                0o700
-            );
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
             let (_client, _served, addresses) = pair(&listener).await;
             assert_eq!(addresses.remote.to_string(), format!("{path}:0"));
         }
-        Listener::bind_unix(&path, None, 16)
-            .unwrap()
-            .close()
-            .unwrap();
+        Listener::bind_unix(&path, None, 16).unwrap().close().unwrap();
         assert!(!std::path::Path::new(&path).exists());
     })
     .unwrap();
@@ -84,14 +74,8 @@ fn a_file_that_is_no_socket_is_not_replaced() {
 
 #[test]
 fn addresses_read_as_in_redis() {
-    assert_eq!(
-        Address::Tcp("127.0.0.1:1234".parse().unwrap()).to_string(),
-        "127.0.0.1:1234"
-    );
-    assert_eq!(
-        Address::Tcp("[::1]:1234".parse().unwrap()).to_string(),
-        "[::1]:1234"
-    );
+    assert_eq!(Address::Tcp("127.0.0.1:1234".parse().unwrap()).to_string(), "127.0.0.1:1234");
+    assert_eq!(Address::Tcp("[::1]:1234".parse().unwrap()).to_string(), "[::1]:1234");
     assert!(Address::Tcp("[::ffff:127.0.0.1]:1".parse().unwrap()).is_local());
     assert!(!Address::Tcp("10.0.0.1:1".parse().unwrap()).is_local());
 }

@@ -1,0 +1,570 @@
+//! Reads a log back, chunk by chunk, and decides what of it counts. It never skips a byte and goes on.
+//!
+//! What counts, for a file (or the part of one) that our start line begins:
+//!
+//! ```text
+//!  |== sealed group ==|== sealed group ==|== tail: no good seal behind it ==|
+//!      verified           verified            the rules below
+//! ```
+//!
+//! 1. *Sealed*: records are handed out only once the seal behind them fits. Nothing damaged is replayed.
+//! 2. *The file simply ends* (cut short, or nothing but zeros from some byte on, within a group that has no seal): the
+//!    longest prefix of whole records and transactions counts, up to the first missing sector; the rest is cut. The
+//!    write of this group did not finish, so nobody was told that it is safe; what did arrive is kept.
+//! 3. *A group does not fit its seal, or does not read as records*: none of it counts, for it cannot be known which
+//!    bytes are wrong. Whether the rest may be cut depends on what later seals (each believed by its own check) say
+//!    was synced when they were written:
+//!    * some later seal says that this group was synced: no power loss can have done that. *Damaged middle*: refuse,
+//!      with the byte offset and what to do. In `always` mode every group but the last is in this class.
+//!    * no later seal says so: the group was being written when the power went. *Torn tail*: cut from its first byte on.
+//!      Later groups that did arrive are cut too, because what survives must be a prefix. In `everysec` mode
+//!      this is the last second; in `always` mode the last group.
+//!
+//! The price of rule 3 is that rot in the last group of an `always` log looks like a torn write, and is cut with a warning.
+//! A writer closes that gap by adding a seal of an empty group after a sync when it has nothing else to write.
+//!
+//! A start line must be synced before the first group is written, or a torn one could not be told from a damaged one.
+//!
+//! A file without a start line was written by Redis or Valkey and loads by Redis's rules: a truncated or zero-filled tail is
+//! cut, any other damage refused. With `aof-load-truncated no` every cut is refused. An open MULTI at the end is cut as a
+//! whole, always. What a real server appended to a file of ours is a tail without seals (rule 2); once such a tail is longer
+//! than any group of ours it is handed out as it is read.
+
+use super::record::{self, Arguments, Limits, Parsed, Span};
+use super::seal::{self, Annotation, LINE_BYTES_MAX, Seal, Sealer};
+use super::tail::{SealSearch, zero_sector};
+pub use super::verdict::{Cut, End, Reason, ReplayError};
+
+/// A writer should seal at least this often. Larger groups are read too, but handed out before they are verified.
+pub const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How a file is to be read.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What a record may claim.
+    pub limits: Limits,
+    /// `aof-load-truncated`: whether a torn tail is cut, or refused.
+    pub load_truncated: bool,
+    /// Offset in the file of the first byte that is fed: 0, or what an RDB preamble takes.
+    pub offset: u64,
+    /// Where the log stood at the end of the file before, if that is known; a start line at the front must say the same.
+    pub continues: Option<Sealer>,
+    /// Largest group that is held back until its seal is there.
+    pub group_bytes_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            load_truncated: true,
+            offset: 0,
+            continues: None,
+            group_bytes_max: GROUP_BYTES_MAX,
+        }
+    }
+}
+
+/// A command to replay. SELECT, MULTI and EXEC are not handed out; they are in these fields.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// The command and its arguments.
+    pub arguments: Arguments<'a>,
+    /// The database it runs in.
+    pub database: u32,
+    /// Whether it stood between MULTI and EXEC.
+    pub in_transaction: bool,
+    /// Where it begins in the file.
+    pub offset: u64,
+}
+
+/// The reader of one file.
+#[derive(Debug)]
+pub struct Replay {
+    options: Options,
+    buffer: Vec<u8>,
+    /// File offset of the buffer's first byte.
+    buffer_offset: u64,
+    /// Bytes fed, as a file offset.
+    fed: u64,
+    /// How far the buffer is parsed.
+    scan: usize,
+    /// Length of the buffer from which another look at the record at `scan` pays.
+    look_again: usize,
+    held: Held,
+    database: u32,
+    /// File offset of the MULTI that is open.
+    transaction: Option<u64>,
+    seals: Option<Sealed>,
+    /// File offset before which everything counts.
+    accepted: u64,
+    seal_count: u64,
+    damage: Option<Damage>,
+    misplaced: Option<ReplayError>,
+    finished: bool,
+}
+
+/// Records that were read, in order: some were handed out (`next`), some may be (`ready`), some wait for their seal.
+#[derive(Debug, Default)]
+struct Held {
+    records: Vec<HeldRecord>,
+    spans: Vec<Span>,
+    next: usize,
+    ready: usize,
+    count: u64,
+}
+
+#[derive(Debug)]
+struct HeldRecord {
+    offset: u64,
+    spans: std::ops::Range<usize>,
+    database: u32,
+    in_transaction: bool,
+}
+
+/// Where our own part of the file stands.
+#[derive(Debug)]
+struct Sealed {
+    /// At the last good seal, and its end in the file.
+    last: Sealer,
+    end: u64,
+    /// At `summed` in the file.
+    running: Sealer,
+    summed: u64,
+    /// Whole records and transactions since.
+    units: Vec<Unit>,
+    /// The tail grew longer than a group may be: it is handed out as it is read.
+    streaming: bool,
+    /// An annotation that we did not write, since the last seal.
+    unknown_annotation: Option<u64>,
+}
+
+/// The end of a record, transaction or annotation outside of one; and how many records are held up to there.
+#[derive(Debug)]
+struct Unit {
+    end: u64,
+    records: usize,
+}
+
+#[derive(Debug)]
+struct Damage {
+    offset: u64,
+    reason: Reason,
+    /// So far nothing but zeros was seen from `offset` on.
+    zeros_only: bool,
+    search: Option<SealSearch>,
+}
+
+/// Whether a step found something to do.
+#[derive(PartialEq, Eq)]
+enum Step {
+    Advanced,
+    Starved,
+}
+
+impl Replay {
+    /// A reader at the front of a file.
+    pub fn new(options: Options) -> Self {
+        let offset = options.offset;
+        Self {
+            options,
+            buffer: Vec::new(),
+            buffer_offset: offset,
+            fed: offset,
+            scan: 0,
+            look_again: 0,
+            held: Held::default(),
+            database: 0,
+            transaction: None,
+            seals: None,
+            accepted: offset,
+            seal_count: 0,
+            damage: None,
+            misplaced: None,
+            finished: false,
+        }
+    }
+
+    /// Takes the file's next bytes. Call [`Replay::next_record`] until it has no more before feeding again.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.fed += bytes.len() as u64;
+        if let Some(damage) = &mut self.damage {
+            damage.zeros_only = damage.zeros_only && bytes.iter().all(|&byte| byte == 0);
+            if let Some(search) = &mut damage.search {
+                search.feed(bytes);
+            }
+            return;
+        }
+        self.forget_done();
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next record that counts; none when more bytes are needed (or, after [`Replay::finish`], at the end).
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReplayError> {
+        while self.held.next == self.held.ready && self.step() == Step::Advanced {}
+        if let Some(error) = self.misplaced {
+            return Err(error);
+        }
+        if self.held.next == self.held.ready {
+            return Ok(None);
+        }
+        let held = &self.held.records[self.held.next];
+        self.held.next += 1;
+        self.held.count += 1;
+        let start = (held.offset - self.buffer_offset) as usize;
+        let arguments = Arguments::new(&self.buffer[start..], &self.held.spans[held.spans.clone()]);
+        let HeldRecord { offset, database, in_transaction, .. } = *held;
+        Ok(Some(Record { arguments, database, in_transaction, offset }))
+    }
+
+    /// The file has no more bytes: decides about its tail. Records of it that count come from [`Replay::next_record`] then.
+    pub fn finish(&mut self) -> Result<End, ReplayError> {
+        self.look_again = 0;
+        while self.step() == Step::Advanced {}
+        self.finished = true;
+        if let Some(error) = self.misplaced {
+            return Err(error);
+        }
+        if self.damage.is_none() {
+            self.examine_tail();
+        }
+        let cause = match self.damage.take() {
+            None => {
+                self.accept_units(self.fed);
+                (self.accepted, Reason::EndsEarly)
+            }
+            Some(damage) => self.judge(damage)?,
+        };
+        self.held.records.truncate(self.held.ready);
+        self.end(cause)
+    }
+
+    /// Parses one record or annotation.
+    fn step(&mut self) -> Step {
+        if self.damage.is_some() || self.misplaced.is_some() || self.finished {
+            return Step::Starved;
+        }
+        match self.buffer.get(self.scan) {
+            None => Step::Starved,
+            Some(b'#') => self.step_annotation(),
+            Some(_) => self.step_record(),
+        }
+    }
+
+    fn step_record(&mut self) -> Step {
+        if self.buffer.len() < self.look_again {
+            return Step::Starved;
+        }
+        self.forget_handed_out();
+        let spans_before = self.held.spans.len();
+        let rest = &self.buffer[self.scan..];
+        match record::parse(rest, &self.options.limits, &mut self.held.spans) {
+            Parsed::Incomplete { length_min } => {
+                // Looking again only after a good part more has come keeps huge records from costing their square.
+                let wait = length_min.max(rest.len() + rest.len() / 4);
+                self.look_again = self.scan.saturating_add(wait);
+                return Step::Starved;
+            }
+            Parsed::Malformed { offset, fault } => {
+                self.damage_at(self.scan + offset, Reason::Format(fault));
+                return Step::Advanced;
+            }
+            Parsed::Complete { length } => self.take_record(spans_before, length),
+        }
+        Step::Advanced
+    }
+
+    fn take_record(&mut self, spans_before: usize, length: usize) {
+        let offset = self.offset_of(self.scan);
+        let arguments = Arguments::new(&self.buffer[self.scan..], &self.held.spans[spans_before..]);
+        let role = Role::of(&arguments);
+        let wrong = match role {
+            Role::Multi if self.transaction.is_some() => Some(Reason::NestedMulti),
+            Role::Exec if self.transaction.is_none() => Some(Reason::ExecWithoutMulti),
+            Role::Select(None) => Some(Reason::Select),
+            Role::Multi | Role::Exec | Role::Select(Some(_)) | Role::Command => None,
+        };
+        if let Some(reason) = wrong {
+            return self.damage_at(self.scan, reason);
+        }
+        self.scan += length;
+        match role {
+            Role::Multi => self.transaction = Some(offset),
+            Role::Exec => self.transaction = None,
+            Role::Select(database) => self.database = database.unwrap_or(self.database),
+            Role::Command => {
+                let spans = spans_before..self.held.spans.len();
+                let in_transaction = self.transaction.is_some();
+                self.held.records.push(HeldRecord { offset, spans, database: self.database, in_transaction });
+            }
+        }
+        self.close_unit();
+    }
+
+    /// Everything up to `scan` is whole, unless a transaction is open.
+    fn close_unit(&mut self) {
+        if self.transaction.is_some() {
+            return;
+        }
+        let end = self.offset_of(self.scan);
+        let records = self.held.records.len();
+        if let Some(sealed) = &mut self.seals {
+            sealed.units.push(Unit { end, records });
+            sealed.streaming |= end - sealed.end > self.options.group_bytes_max as u64;
+            if sealed.streaming {
+                self.accept_units(end);
+            }
+        } else {
+            self.accepted = end;
+            self.held.ready = records;
+        }
+    }
+
+    fn step_annotation(&mut self) -> Step {
+        let rest = &self.buffer[self.scan..];
+        let window = &rest[..rest.len().min(LINE_BYTES_MAX)];
+        let Some(line_feed) = memchr::memchr(b'\n', window) else {
+            if window.len() < LINE_BYTES_MAX {
+                return Step::Starved;
+            }
+            let at = memchr::memchr(0, window).unwrap_or(0);
+            self.damage_at(self.scan + at, Reason::LongLine);
+            return Step::Advanced;
+        };
+        let line = &rest[..=line_feed];
+        let end = self.scan + line.len();
+        match seal::parse(line) {
+            Annotation::Start(start) => self.take_start(start, end),
+            Annotation::Seal(seal) => self.take_seal(seal, end),
+            Annotation::Damaged => self.damage_at(self.scan, Reason::DamagedLine),
+            annotation @ (Annotation::Timestamp | Annotation::Unknown) => {
+                let offset = self.offset_of(self.scan);
+                if let (Some(sealed), Annotation::Unknown) = (&mut self.seals, annotation) {
+                    sealed.unknown_annotation.get_or_insert(offset);
+                }
+                self.scan = end;
+                self.close_unit();
+            }
+        }
+        Step::Advanced
+    }
+
+    fn take_start(&mut self, start: Sealer, end: usize) {
+        if self.transaction.is_some() {
+            return self.damage_at(self.scan, Reason::SealInTransaction);
+        }
+        let offset = self.offset_of(self.scan);
+        match (&self.seals, self.options.continues) {
+            (Some(sealed), _) if sealed.end != offset || sealed.last != start => {
+                return self.damage_at(self.scan, Reason::StartMismatch);
+            }
+            (None, Some(wanted)) if offset == self.options.offset && wanted != start => {
+                self.misplaced = Some(ReplayError::Misplaced {
+                    found: start.position(),
+                    found_chain: start.chain(),
+                    wanted: wanted.position(),
+                    wanted_chain: wanted.chain(),
+                });
+                return;
+            }
+            (Some(_) | None, _) => {}
+        }
+        self.scan = end;
+        self.begin_group(start, self.offset_of(end));
+    }
+
+    fn take_seal(&mut self, seal: Seal, end: usize) {
+        let line = self.scan;
+        let end_offset = self.offset_of(end);
+        let Some(sealed) = &self.seals else { return self.damage_at(line, Reason::NoStart) };
+        if self.transaction.is_some() {
+            return self.damage_at(line, Reason::SealInTransaction);
+        }
+        let summed = (sealed.summed - self.buffer_offset) as usize;
+        let group = (sealed.end.saturating_sub(self.buffer_offset)) as usize;
+        let mut running = sealed.running;
+        running.absorb(&self.buffer[summed..line]);
+        if (running.position(), running.chain()) != (seal.position, seal.chain) {
+            return self.damage_at(group, Reason::Sum);
+        }
+        self.scan = end;
+        self.seal_count += 1;
+        self.begin_group(running, end_offset);
+    }
+
+    /// Everything up to `end` counts, and the log stands at `sealer` there.
+    fn begin_group(&mut self, sealer: Sealer, end: u64) {
+        let mut units = self.seals.take().map(|sealed| sealed.units).unwrap_or_default();
+        units.clear();
+        self.seals = Some(Sealed {
+            last: sealer,
+            end,
+            running: sealer,
+            summed: end,
+            units,
+            streaming: false,
+            unknown_annotation: None,
+        });
+        self.accepted = end;
+        self.held.ready = self.held.records.len();
+    }
+
+    /// Takes the whole units that end at `limit` or before into what counts.
+    fn accept_units(&mut self, limit: u64) {
+        let Some(sealed) = &mut self.seals else { return };
+        let from = (sealed.summed - self.buffer_offset) as usize;
+        let to = (limit - self.buffer_offset) as usize;
+        let hole = if sealed.streaming { None } else { zero_sector(&self.buffer[from..to], sealed.summed) };
+        let limit = hole.unwrap_or(limit);
+        if let Some(unit) = sealed.units.iter().rev().find(|unit| unit.end <= limit) {
+            let to = (unit.end - self.buffer_offset) as usize;
+            sealed.running.absorb(&self.buffer[from..to]);
+            sealed.summed = unit.end;
+            self.accepted = unit.end;
+            self.held.ready = unit.records;
+            sealed.units.clear();
+        }
+    }
+
+    fn damage_at(&mut self, at: usize, reason: Reason) {
+        let search = self.seals.as_ref().map(|sealed| {
+            let mut search = SealSearch::new(sealed.last.position());
+            let from = sealed.end.saturating_sub(self.buffer_offset) as usize;
+            search.feed(&self.buffer[from..]);
+            search
+        });
+        let zeros_only = self.buffer.get(at..).is_some_and(|rest| rest.iter().all(|&byte| byte == 0));
+        self.damage = Some(Damage { offset: self.offset_of(at), reason, zeros_only, search });
+    }
+
+    /// The file ends and nothing looked wrong: looks at what stands after the last seal once more.
+    fn examine_tail(&mut self) {
+        let Some(sealed) = &self.seals else { return };
+        if sealed.streaming {
+            return;
+        }
+        let from = (sealed.end - self.buffer_offset) as usize;
+        let mut search = SealSearch::new(sealed.last.position());
+        search.feed(&self.buffer[from..]);
+        let reason = if search.found {
+            Reason::SwallowedSeal
+        } else if sealed.unknown_annotation.is_some() {
+            Reason::UnknownAnnotation
+        } else if !self.cut_line_fits(sealed) {
+            Reason::DamagedLine
+        } else {
+            return;
+        };
+        self.damage_at(from, reason);
+    }
+
+    /// Whether an annotation that the end of the file cut can be one of those that stand here.
+    fn cut_line_fits(&self, sealed: &Sealed) -> bool {
+        let line = &self.buffer[self.scan..];
+        // Zeros at the end of the file are bytes that never arrived.
+        let line = &line[..line.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)];
+        if !line.starts_with(b"#") || seal::is_cut_timestamp(line) {
+            return true;
+        }
+        let summed = (sealed.summed - self.buffer_offset) as usize;
+        let mut running = sealed.running;
+        running.absorb(&self.buffer[summed..self.scan]);
+        self.transaction.is_none() && seal::agrees_with(line, running.position(), running.chain())
+    }
+
+    /// Damage and the end of the file are known: cut, or refuse. Returns where and what was wrong.
+    fn judge(&mut self, damage: Damage) -> Result<(u64, Reason), ReplayError> {
+        let Damage { offset, reason, zeros_only, search } = damage;
+        let torn = match (&self.seals, &search) {
+            (Some(sealed), Some(search)) => !search.synced_past && !sealed.streaming,
+            (Some(_) | None, _) => zeros_only,
+        };
+        if !torn {
+            return Err(ReplayError::Damaged { offset, reason, keep: self.accepted });
+        }
+        if zeros_only && !search.is_some_and(|search| search.found) {
+            self.accept_units(offset);
+            return Ok((offset, Reason::EndsEarly));
+        }
+        Ok((offset, reason))
+    }
+
+    fn end(&mut self, (offset, reason): (u64, Reason)) -> Result<End, ReplayError> {
+        let keep = self.accepted;
+        let dropped = self.fed - keep;
+        if dropped > 0 && !self.options.load_truncated {
+            return Err(ReplayError::Truncated { offset, reason, keep });
+        }
+        let waiting = (self.held.ready - self.held.next) as u64;
+        Ok(End {
+            keep,
+            sealed: self.seals.as_ref().filter(|_| self.seal_count > 0).map_or(0, |sealed| sealed.end),
+            cut: (dropped > 0).then_some(Cut { offset, reason, dropped }),
+            sealer: self.seals.as_ref().map(|sealed| sealed.running),
+            records: self.held.count + waiting,
+            seals: self.seal_count,
+        })
+    }
+
+    fn offset_of(&self, at: usize) -> u64 {
+        self.buffer_offset + at as u64
+    }
+
+    /// Once every record that was read is handed out, their notes are of no use.
+    fn forget_handed_out(&mut self) {
+        if self.held.next == 0 || self.held.next < self.held.records.len() {
+            return;
+        }
+        self.held.records.clear();
+        self.held.spans.clear();
+        (self.held.next, self.held.ready) = (0, 0);
+        for unit in self.seals.iter_mut().flat_map(|sealed| &mut sealed.units) {
+            unit.records = 0;
+        }
+    }
+
+    /// Drops what is not needed any more from the front of the buffer, when that is the larger part of it.
+    fn forget_done(&mut self) {
+        let mut needed = self.offset_of(self.scan);
+        if let Some(sealed) = &self.seals {
+            needed = needed.min(sealed.summed);
+        }
+        if let Some(record) = self.held.records.get(self.held.next) {
+            needed = needed.min(record.offset);
+        }
+        let done = (needed - self.buffer_offset) as usize;
+        if done > self.buffer.len() / 2 {
+            self.buffer.drain(..done);
+            self.buffer_offset = needed;
+            self.scan -= done;
+            self.look_again = self.look_again.saturating_sub(done);
+        }
+    }
+}
+
+/// What a record is to the structure of the log.
+enum Role {
+    Multi,
+    Exec,
+    Select(Option<u32>),
+    Command,
+}
+
+impl Role {
+    fn of(arguments: &Arguments<'_>) -> Self {
+        let name = arguments.get(0).unwrap_or_default();
+        match arguments.len() {
+            1 if name.eq_ignore_ascii_case(b"MULTI") => Self::Multi,
+            1 if name.eq_ignore_ascii_case(b"EXEC") => Self::Exec,
+            2 if name.eq_ignore_ascii_case(b"SELECT") => {
+                let number = arguments.get(1).filter(|word| word.iter().all(u8::is_ascii_digit));
+                Self::Select(number.and_then(|word| std::str::from_utf8(word).ok()?.parse().ok()))
+            }
+            _ => Self::Command,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! A keyspace to run handlers against in unit tests: several shards, a clock that the test sets, replies and records as text.
+
+use crate::access::AccessPolicy;
+use crate::context::{Context, Settings};
+use crate::database::Database;
+use crate::effects::Effects;
+use crate::hash::KeyHasher;
+use crate::random::Random;
+use crate::shard::{Layout, Shard};
+use simurgh_protocol::resp::{Protocol, Range};
+use simurgh_protocol::{Args, CommandError, Reply};
+
+/// A command's function.
+pub(crate) type Handler = fn(&mut Context<'_>, &Args<'_>) -> Result<(), CommandError>;
+
+/// Shards, clock and settings of a test.
+pub(crate) struct Fixture {
+    pub layout: Layout,
+    pub shards: Vec<Shard>,
+    pub now_ms: i64,
+    pub database: usize,
+    pub protocol: Protocol,
+    pub settings: Settings,
+    pub random: Random,
+    pub discarded: Vec<Database>,
+}
+
+impl Fixture {
+    pub fn new() -> Self {
+        let layout = Layout { shards: 4, databases: 16, hasher: KeyHasher::new(42) };
+        Self {
+            shards: Shard::all(&layout),
+            layout,
+            now_ms: 1_000_000,
+            database: 0,
+            protocol: Protocol::Resp2,
+            settings: Settings { access: AccessPolicy::Lru, bulk_max: 512 << 20, lazy_flush: false, compress: true },
+            random: Random::new(7),
+            discarded: Vec::new(),
+        }
+    }
+
+    /// Runs a handler and gives the reply and the records, CR LF shown as a blank: `("+OK ", ["SET k v"])`.
+    pub fn run(&mut self, handler: Handler, words: &[&str]) -> (String, Vec<String>) {
+        let (reply, log) = self.run_bytes(handler, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+        (String::from_utf8_lossy(&reply).replace("\r\n", " "), log)
+    }
+
+    /// As `run`, for a test that only looks at the reply.
+    pub fn reply(&mut self, handler: Handler, words: &[&str]) -> String {
+        self.run(handler, words).0
+    }
+
+    pub fn run_bytes(&mut self, handler: Handler, words: &[&[u8]]) -> (Vec<u8>, Vec<String>) {
+        let mut ranges = Vec::new();
+        let mut buffer = Vec::new();
+        for word in words {
+            ranges.push(Range { start: buffer.len() as u32, length: word.len() as u32 });
+            buffer.extend_from_slice(word);
+        }
+        let args = Args::new(&buffer, &ranges);
+        let (mut reply, mut effects) = (Reply::new(self.protocol), Effects::default());
+        effects.recording = true;
+        effects.begin();
+        let mut cx = Context {
+            reply: &mut reply,
+            effects: &mut effects,
+            database: self.database,
+            now_ms: self.now_ms,
+            settings: &self.settings,
+            layout: &self.layout,
+            random: &mut self.random,
+            first_hash: None,
+            no_touch: false,
+            replaying: false,
+            discarded: &mut self.discarded,
+            shards: &mut self.shards,
+        };
+        if let Err(error) = handler(&mut cx, &args) {
+            reply.truncate(0);
+            reply.error(error);
+        }
+        effects.finish(self.database, None, args.from(0));
+        (reply.bytes().to_vec(), records(&effects))
+    }
+}
+
+/// The records as text, words separated by blanks.
+fn records(effects: &Effects) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (_, mut bytes) in effects.runs() {
+        while let Ok(Some((simurgh_protocol::resp::decode::Value::Array(words), length))) =
+            simurgh_protocol::resp::decode::decode(bytes)
+        {
+            let words = words.iter().map(|word| match word {
+                simurgh_protocol::resp::decode::Value::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                other => panic!("a record is made of strings, not {other:?}"),
+            });
+            texts.push(words.collect::<Vec<_>>().join(" "));
+            bytes = &bytes[length..];
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::string;
+
+    #[test]
+    fn a_command_replies_and_is_recorded_once() {
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.run(string::setnx, &["SETNX", "k", "v"]), (":1 ".into(), vec!["SETNX k v".into()]));
+        assert_eq!(fixture.run(string::setnx, &["SETNX", "k", "w"]), (":0 ".into(), vec![]));
+        assert_eq!(fixture.run(string::get, &["GET", "k"]), ("$1 v ".into(), vec![]));
+    }
+}

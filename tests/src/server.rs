@@ -1,0 +1,260 @@
+//! Servers under test: ours, or an oracle from `tests/oracles/install`, each in a folder of its own.
+
+use crate::client::Client;
+use crate::resp::Value;
+use anyhow::{Context, Result, bail};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to answer its first PING.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Which program to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// The release binary of this repository.
+    Ours,
+    /// An oracle, by the name of its folder's beginning: `redis-8.2`, `redis-8.10`, `redis-7.0`, `valkey-9.1`.
+    Oracle(String),
+    /// A server that somebody else started.
+    Running(SocketAddr),
+}
+
+impl Program {
+    /// Reads `ours`, an oracle's name, or `HOST:PORT`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "ours" => Ok(Program::Ours),
+            _ if name.contains(':') => Ok(Program::Running(name.parse()?)),
+            _ if name.starts_with("redis-") || name.starts_with("valkey-") => {
+                Ok(Program::Oracle(name.to_owned()))
+            }
+            _ => bail!(
+                "no such server: {name} (ours, redis-8.2, redis-8.10, redis-7.0, valkey-9.1 or HOST:PORT)"
+            ),
+        }
+    }
+
+    /// The name to print.
+    pub fn name(&self) -> String {
+        match self {
+            Program::Ours => "ours".into(),
+            Program::Oracle(name) => name.clone(),
+            Program::Running(address) => address.to_string(),
+        }
+    }
+
+    fn path(&self) -> Result<PathBuf> {
+        match self {
+            Program::Ours => match std::env::var_os("SIMURGH_BINARY") {
+                Some(path) => Ok(path.into()),
+                None => Ok(repository().join("target/release/simurgh")),
+            },
+            Program::Oracle(name) => oracle(name),
+            Program::Running(address) => bail!("{address} is not ours to start"),
+        }
+    }
+}
+
+/// The repository's top folder.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ lies in the repository")
+        .to_owned()
+}
+
+/// Where `tests/oracles/install` puts things.
+pub fn oracles() -> PathBuf {
+    std::env::var_os("SIMURGH_ORACLES").map_or_else(|| repository().join(".oracles"), PathBuf::from)
+}
+
+fn oracle(name: &str) -> Result<PathBuf> {
+    let entries = std::fs::read_dir(oracles()).context("run tests/oracles/install first")?;
+    for entry in entries {
+        let entry = entry?;
+        let folder = entry.file_name().to_string_lossy().into_owned();
+        let program = entry.path().join(if name.starts_with("valkey") {
+            "valkey-server"
+        } else {
+            "redis-server"
+        });
+        if folder.starts_with(&format!("{name}.")) && program.exists() {
+            return Ok(program);
+        }
+    }
+    bail!(
+        "{name} is not in {} (tests/oracles/install installs it)",
+        oracles().display()
+    )
+}
+
+/// A started server; dropping it kills it and removes its folder.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    program: Program,
+    folder: PathBuf,
+    options: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// Starts `program` in an empty folder and waits until it answers.
+    pub fn start(program: &Program, options: &[&str]) -> Result<Self> {
+        if let Program::Running(address) = program {
+            return Ok(Server::at(program, *address, PathBuf::new(), options));
+        }
+        let address = free_address()?;
+        let folder = std::env::temp_dir().join(format!(
+            "simurgh-tests-{}-{}",
+            std::process::id(),
+            address.port()
+        ));
+        std::fs::create_dir_all(&folder)?;
+        let mut server = Server::at(program, address, folder, options);
+        server.launch()?;
+        Ok(server)
+    }
+
+    fn at(program: &Program, address: SocketAddr, folder: PathBuf, options: &[&str]) -> Self {
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        Server {
+            address,
+            program: program.clone(),
+            folder,
+            options,
+            child: None,
+        }
+    }
+
+    /// Starts the process (again) on the folder it has, and waits until it answers.
+    pub fn launch(&mut self) -> Result<()> {
+        let path = self.program.path()?;
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.folder.join("server.log"))?;
+        let port = self.address.port().to_string();
+        let folder = self.folder.to_string_lossy().into_owned();
+        let child = Command::new(&path)
+            .args([
+                "--port",
+                &port,
+                "--bind",
+                "127.0.0.1",
+                "--dir",
+                &folder,
+                "--save",
+                "",
+            ])
+            .args(&self.options)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("{} does not start", path.display()))?;
+        self.child = Some(child);
+        self.wait_until_ready()
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < START_TIMEOUT {
+            if let Some(status) = self
+                .child
+                .as_mut()
+                .and_then(|child| child.try_wait().transpose())
+            {
+                bail!(
+                    "{} ended at its start ({:?}):\n{}",
+                    self.program.name(),
+                    status?,
+                    self.log()
+                );
+            }
+            if self.answers_ping() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        bail!(
+            "{} does not answer after {START_TIMEOUT:?}:\n{}",
+            self.program.name(),
+            self.log()
+        )
+    }
+
+    fn answers_ping(&self) -> bool {
+        match Client::connect(self.address).and_then(|mut client| client.ask(&["PING"])) {
+            Ok(Value::Simple(text)) => text == b"PONG",
+            // A password is set, which says the same: it is not loading any more.
+            Ok(Value::Error(text)) => text.starts_with(b"NOAUTH"),
+            _ => false,
+        }
+    }
+
+    /// The end of what it logged.
+    pub fn log(&self) -> String {
+        let text = std::fs::read(self.folder.join("server.log")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
+    /// `kill -9`, and waits until the process is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Whether the process still runs.
+    pub fn is_alive(&mut self) -> bool {
+        match &mut self.child {
+            Some(child) => matches!(child.try_wait(), Ok(None)),
+            None => matches!(self.program, Program::Running(_)),
+        }
+    }
+
+    /// Keeps the folder for a person to look at, and says where it is.
+    pub fn keep_folder(&mut self) -> PathBuf {
+        self.kill();
+        std::mem::take(&mut self.folder)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        if !self.folder.as_os_str().is_empty() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// An address nobody listens on: in `SIMURGH_PORTS` (`FIRST-LAST`) when that is set, else what the system gives.
+fn free_address() -> Result<SocketAddr> {
+    let Ok(range) = std::env::var("SIMURGH_PORTS") else {
+        return Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?);
+    };
+    let (first, last) = range
+        .split_once('-')
+        .context("SIMURGH_PORTS is FIRST-LAST")?;
+    let (first, last) = (first.parse::<u16>()?, last.parse::<u16>()?);
+    // Begin at a place of this process's own, so that two harnesses do not race for the same port.
+    let count = last - first + 1;
+    let offset = (std::process::id() as u16 % count).wrapping_mul(7);
+    for step in 0..count {
+        let port = first + (offset.wrapping_add(step)) % count;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+        }
+    }
+    bail!("no free port in {range}")
+}
