@@ -118,26 +118,17 @@ impl CaseFile {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self> {
         let lines: Vec<&str> = text.lines().collect();
-        let mut file = CaseFile {
-            oracle: "redis-8.2".into(),
-            options: Vec::new(),
-            cases: Vec::new(),
-        };
+        let mut file = CaseFile { oracle: "redis-8.2".into(), options: Vec::new(), cases: Vec::new() };
         let mut at = 0;
         while at < lines.len() {
-            at = file
-                .take(&lines, at)
-                .with_context(|| format!("line {}", at + 1))?;
+            at = file.take(&lines, at).with_context(|| format!("line {}", at + 1))?;
         }
         Ok(file)
     }
 
     /// The password that the options set.
     pub fn password(&self) -> Option<&str> {
-        let at = self
-            .options
-            .iter()
-            .position(|option| option == "--requirepass")?;
+        let at = self.options.iter().position(|option| option == "--requirepass")?;
         self.options.get(at + 1).map(String::as_str)
     }
 
@@ -147,23 +138,14 @@ impl CaseFile {
             return Ok(at + 1);
         }
         if let Some(title) = line.strip_prefix("== ") {
-            self.cases.push(Case {
-                title: title.to_owned(),
-                line: at + 1,
-                steps: Vec::new(),
-            });
+            self.cases.push(Case { title: title.to_owned(), line: at + 1, steps: Vec::new() });
         } else if let Some(oracle) = line.strip_prefix("@oracle ") {
             self.oracle = oracle.to_owned();
         } else if let Some(options) = line.strip_prefix("@options ") {
             self.options = options.split(' ').map(str::to_owned).collect();
         } else {
             let (client, action) = parse_action(line)?;
-            let end = at
-                + 1
-                + lines[at + 1..]
-                    .iter()
-                    .take_while(|line| !begins_something(line))
-                    .count();
+            let end = at + 1 + lines[at + 1..].iter().take_while(|line| !begins_something(line)).count();
             let step = Step {
                 line: at + 1,
                 client,
@@ -171,11 +153,7 @@ impl CaseFile {
                 expected: parse_expected(&lines[at + 1..end])?,
                 expected_lines: (at + 1, end),
             };
-            self.cases
-                .last_mut()
-                .context("a request stands before the first `== title`")?
-                .steps
-                .push(step);
+            self.cases.last_mut().context("a request stands before the first `== title`")?.steps.push(step);
             return Ok(end);
         }
         Ok(at + 1)
@@ -203,11 +181,7 @@ impl Expected {
 }
 
 fn begins_something(line: &str) -> bool {
-    line.is_empty()
-        || ["# ", "== ", "@"]
-            .iter()
-            .any(|start| line.starts_with(start))
-        || parse_client(line).is_some()
+    line.is_empty() || ["# ", "== ", "@"].iter().any(|start| line.starts_with(start)) || parse_client(line).is_some()
 }
 
 /// Splits `b> rest` or `b<` into the client's name, the sign and the rest.
@@ -271,15 +245,9 @@ fn parse_expected(lines: &[&str]) -> Result<Option<Expected>> {
     let text = lines.join("\n");
     let Some(both) = text.strip_prefix("resp2: ") else {
         let outcome = parse_outcome(&text)?;
-        return Ok(Some(Expected {
-            text,
-            resp2: outcome.clone(),
-            resp3: outcome,
-        }));
+        return Ok(Some(Expected { text, resp2: outcome.clone(), resp3: outcome }));
     };
-    let (second, third) = both
-        .split_once("\nresp3: ")
-        .context("`resp2:` stands without `resp3:`")?;
+    let (second, third) = both.split_once("\nresp3: ").context("`resp2:` stands without `resp3:`")?;
     let (resp2, resp3) = (parse_outcome(second)?, parse_outcome(third)?);
     Ok(Some(Expected { text, resp2, resp3 }))
 }
@@ -290,14 +258,9 @@ fn parse_outcome(text: &str) -> Result<Outcome> {
         "closed" => return Ok(Outcome::Closed),
         _ => {}
     }
-    let kept = text
-        .rsplit_once(" as ")
-        .filter(|(_, name)| name.bytes().all(|byte| byte.is_ascii_lowercase()));
+    let kept = text.rsplit_once(" as ").filter(|(_, name)| name.bytes().all(|byte| byte.is_ascii_lowercase()));
     match kept.filter(|_| !text.starts_with('-')) {
-        Some((pattern, name)) => Ok(Outcome::Reply(
-            Pattern::parse(pattern)?,
-            Some(name.to_owned()),
-        )),
+        Some((pattern, name)) => Ok(Outcome::Reply(Pattern::parse(pattern)?, Some(name.to_owned()))),
         None => Ok(Outcome::Reply(Pattern::parse(text)?, None)),
     }
 }
@@ -318,36 +281,19 @@ mod tests {
         assert_eq!(steps[1].client, "b");
         assert_eq!(
             steps[1].action,
-            Action::Request(vec![
-                Argument::Bytes(b"GET".to_vec()),
-                Argument::Kept("id".into())
-            ])
+            Action::Request(vec![Argument::Bytes(b"GET".to_vec()), Argument::Kept("id".into())])
         );
         assert!(steps[1].expected.is_none());
         assert_eq!(steps[2].action, Action::Raw(b"PING\r\n".to_vec()));
-        assert_eq!(
-            *steps[3].expected.as_ref().unwrap().outcome(2),
-            Outcome::Closed
-        );
+        assert_eq!(*steps[3].expected.as_ref().unwrap().outcome(2), Outcome::Closed);
         let kept = steps[4].expected.as_ref().unwrap();
-        assert_eq!(
-            *kept.outcome(3),
-            Outcome::Reply(Pattern::Between(i64::MIN, i64::MAX), Some("id".into()))
-        );
-        assert_ne!(
-            steps[5].expected.as_ref().unwrap().resp2,
-            steps[5].expected.as_ref().unwrap().resp3
-        );
+        assert_eq!(*kept.outcome(3), Outcome::Reply(Pattern::Between(i64::MIN, i64::MAX), Some("id".into())));
+        assert_ne!(steps[5].expected.as_ref().unwrap().resp2, steps[5].expected.as_ref().unwrap().resp3);
     }
 
     #[test]
     fn what_is_not_a_case_is_refused() {
-        for text in [
-            "> GET a\n",
-            "== a\nword\n",
-            "== a\n> GET \"open\n",
-            "== a\n> GET\nresp2: nil\n",
-        ] {
+        for text in ["> GET a\n", "== a\nword\n", "== a\n> GET \"open\n", "== a\n> GET\nresp2: nil\n"] {
             assert!(CaseFile::parse(text).is_err(), "{text:?}");
         }
     }

@@ -50,28 +50,14 @@ impl Observed {
 }
 
 /// Runs one case against the server and gives the first step that differs.
-pub fn check(
-    address: SocketAddr,
-    file: &CaseFile,
-    case: &Case,
-    resp: u8,
-) -> Result<Option<Difference>> {
+pub fn check(address: SocketAddr, file: &CaseFile, case: &Case, resp: u8) -> Result<Option<Difference>> {
     let mut run = Run::begin(address, file, case, resp)?;
     for step in &case.steps {
         let observed = run.step(step)?;
-        let Some(expected) = &step.expected else {
-            bail!("line {}: nothing is recorded", step.line)
-        };
+        let Some(expected) = &step.expected else { bail!("line {}: nothing is recorded", step.line) };
         if !observed.is(expected.outcome(resp)) {
-            let text = format!(
-                "expected {}\ncame     {}",
-                shorten(&expected.text),
-                shorten(&observed.show())
-            );
-            return Ok(Some(Difference {
-                line: step.line,
-                text,
-            }));
+            let text = format!("expected {}\ncame     {}", shorten(&expected.text), shorten(&observed.show()));
+            return Ok(Some(Difference { line: step.line, text }));
         }
     }
     Ok(None)
@@ -124,27 +110,16 @@ fn copy_lines(out: &mut String, lines: &[&str]) {
 fn recorded(second: Option<&Observed>, third: Option<&Observed>) -> Result<String> {
     let second = second.context("a case that speaks no protocol")?.show();
     let third = third.context("a case that speaks no protocol")?.show();
-    Ok(if second == third {
-        format!("{second}\n")
-    } else {
-        format!("resp2: {second}\nresp3: {third}\n")
-    })
+    Ok(if second == third { format!("{second}\n") } else { format!("resp2: {second}\nresp3: {third}\n") })
 }
 
-fn observe(
-    address: SocketAddr,
-    file: &CaseFile,
-    case: &Case,
-    resp: u8,
-) -> Result<Option<Vec<Observed>>> {
+fn observe(address: SocketAddr, file: &CaseFile, case: &Case, resp: u8) -> Result<Option<Vec<Observed>>> {
     if !case.speaks(resp) {
         return Ok(None);
     }
     let mut run = Run::begin(address, file, case, resp)?;
     let observed: Result<Vec<Observed>> = case.steps.iter().map(|step| run.step(step)).collect();
-    Ok(Some(observed.with_context(|| {
-        format!("in the case {:?}", case.title)
-    })?))
+    Ok(Some(observed.with_context(|| format!("in the case {:?}", case.title))?))
 }
 
 struct Run {
@@ -167,31 +142,19 @@ impl Run {
                 clients.insert(step.client.clone(), Client::connect_as(address, resp)?);
             }
         }
-        Ok(Run {
-            resp,
-            clients,
-            kept: BTreeMap::new(),
-        })
+        Ok(Run { resp, clients, kept: BTreeMap::new() })
     }
 
     fn step(&mut self, step: &Step) -> Result<Observed> {
         let bytes = self.bytes_of(&step.action)?;
-        let client = self
-            .clients
-            .get_mut(&step.client)
-            .expect("every client of the case is connected");
+        let client = self.clients.get_mut(&step.client).expect("every client of the case is connected");
         // A server that closed the connection may refuse the bytes; reading says so.
         let _ = client.send(&bytes);
-        let outcome = step
-            .expected
-            .as_ref()
-            .map(|expected| expected.outcome(self.resp));
+        let outcome = step.expected.as_ref().map(|expected| expected.outcome(self.resp));
         if outcome == Some(&Outcome::None) {
             return Ok(Observed::Unread);
         }
-        let reply = client
-            .read()
-            .with_context(|| format!("line {}", step.line))?;
+        let reply = client.read().with_context(|| format!("line {}", step.line))?;
         let Some(reply) = reply else {
             return Ok(Observed::Closed);
         };
@@ -211,11 +174,7 @@ impl Run {
         for argument in arguments {
             words.push(match argument {
                 Argument::Bytes(bytes) => bytes.clone(),
-                Argument::Kept(name) => self
-                    .kept
-                    .get(name)
-                    .with_context(|| format!("${name} was not kept"))?
-                    .clone(),
+                Argument::Kept(name) => self.kept.get(name).with_context(|| format!("${name} was not kept"))?.clone(),
             });
         }
         let mut bytes = Vec::new();

@@ -28,14 +28,10 @@ pub struct Reply {
 impl Client {
     /// Connects in RESP2.
     pub fn connect(address: SocketAddr) -> Result<Self> {
-        let stream =
-            TcpStream::connect(address).with_context(|| format!("no server at {address}"))?;
+        let stream = TcpStream::connect(address).with_context(|| format!("no server at {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
-        Ok(Client {
-            stream,
-            unread: Vec::new(),
-        })
+        Ok(Client { stream, unread: Vec::new() })
     }
 
     /// Connects and speaks `resp`, 2 or 3, without a trace in the replies.

@@ -5,10 +5,7 @@
 //!
 //! Real clocks, threads, files and processes are what this crate is for, so the bans that keep simulated code
 //! deterministic do not hold here; seeds come from the command line instead.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "test harnesses live in the real world"
-)]
+#![allow(clippy::disallowed_methods, reason = "test harnesses live in the real world")]
 
 pub mod case_file;
 pub mod case_runner;

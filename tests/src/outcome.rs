@@ -8,11 +8,7 @@ pub fn report(run: Result<(usize, usize)>) -> ExitCode {
     match run {
         Ok((passed, failed)) => {
             println!("{passed} passed, {failed} failed");
-            if failed == 0 {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            }
+            if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
             println!("stopped: {error:#}");

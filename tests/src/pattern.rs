@@ -50,9 +50,7 @@ impl Pattern {
             return Ok(Pattern::Exactly(Value::Error(error.as_bytes().to_vec())));
         }
         let mut reader = Reader { text };
-        let pattern = reader
-            .pattern()
-            .with_context(|| format!("in the expectation {text:?}"))?;
+        let pattern = reader.pattern().with_context(|| format!("in the expectation {text:?}"))?;
         match reader.text.trim() {
             "" => Ok(pattern),
             rest => bail!("{rest:?} follows the expectation {text:?}"),
@@ -72,17 +70,16 @@ impl Pattern {
             Pattern::Members(kind, patterns) => {
                 members_of(*kind, value).is_some_and(|members| match_in_order(patterns, &members))
             }
-            Pattern::AnyOrder(kind, patterns) => members_of(*kind, value)
-                .is_some_and(|members| match_in_any_order(*kind, patterns, &members)),
+            Pattern::AnyOrder(kind, patterns) => {
+                members_of(*kind, value).is_some_and(|members| match_in_any_order(*kind, patterns, &members))
+            }
         }
     }
 }
 
 fn text_of(value: &Value) -> Option<&[u8]> {
     match value {
-        Value::Simple(text) | Value::Error(text) | Value::Bulk(text) | Value::BulkError(text) => {
-            Some(text)
-        }
+        Value::Simple(text) | Value::Error(text) | Value::Bulk(text) | Value::BulkError(text) => Some(text),
         // After `txt:`, so that one glob serves both protocols.
         Value::Verbatim(text) => text.get(4..),
         Value::Double(text) | Value::BigNumber(text) => Some(text.as_bytes()),
@@ -93,21 +90,17 @@ fn text_of(value: &Value) -> Option<&[u8]> {
 
 fn members_of(kind: Kind, value: &Value) -> Option<Vec<&Value>> {
     match (kind, value) {
-        (Kind::Array, Value::Array(items))
-        | (Kind::Set, Value::Set(items))
-        | (Kind::Push, Value::Push(items)) => Some(items.iter().collect()),
-        (Kind::Map, Value::Map(pairs)) => {
-            Some(pairs.iter().flat_map(|(key, value)| [key, value]).collect())
+        (Kind::Array, Value::Array(items)) | (Kind::Set, Value::Set(items)) | (Kind::Push, Value::Push(items)) => {
+            Some(items.iter().collect())
         }
+        (Kind::Map, Value::Map(pairs)) => Some(pairs.iter().flat_map(|(key, value)| [key, value]).collect()),
         _ => None,
     }
 }
 
 fn match_in_order(patterns: &[Pattern], members: &[&Value]) -> bool {
     let (patterns, members) = match patterns.split_last() {
-        Some((Pattern::Rest, begin)) if begin.len() <= members.len() => {
-            (begin, &members[..begin.len()])
-        }
+        Some((Pattern::Rest, begin)) if begin.len() <= members.len() => (begin, &members[..begin.len()]),
         _ => (patterns, members),
     };
     members.len() == patterns.len() && patterns.iter().zip(members).all(|(p, v)| p.matches(v))
@@ -120,9 +113,7 @@ fn match_in_any_order(kind: Kind, patterns: &[Pattern], members: &[&Value]) -> b
         return false;
     }
     patterns.chunks(width).all(|wanted| {
-        let found = left
-            .iter()
-            .position(|given| wanted.iter().zip(*given).all(|(p, v)| p.matches(v)));
+        let found = left.iter().position(|given| wanted.iter().zip(*given).all(|(p, v)| p.matches(v)));
         found.map(|index| left.swap_remove(index)).is_some()
     })
 }
@@ -153,10 +144,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn pattern(&mut self) -> Result<Pattern> {
         self.text = self.text.trim_start();
-        for (word, then) in [
-            ("glob", Reader::glob as fn(&mut Self) -> _),
-            ("any-order", Reader::any_order),
-        ] {
+        for (word, then) in [("glob", Reader::glob as fn(&mut Self) -> _), ("any-order", Reader::any_order)] {
             if let Some(rest) = self.text.strip_prefix(word) {
                 self.text = rest.trim_start();
                 return then(self);
@@ -180,11 +168,7 @@ impl<'a> Reader<'a> {
     }
 
     fn by_first_byte(&mut self) -> Result<Pattern> {
-        let first = self
-            .text
-            .chars()
-            .next()
-            .context("an expectation is missing")?;
+        let first = self.text.chars().next().context("an expectation is missing")?;
         if first == '"' {
             return Ok(Pattern::Exactly(Value::Bulk(self.quoted()?)));
         }
@@ -230,26 +214,16 @@ impl<'a> Reader<'a> {
     }
 
     fn word(&mut self) -> &'a str {
-        let end = self
-            .text
-            .find([',', ']', '}', ' ', '\n'])
-            .unwrap_or(self.text.len());
+        let end = self.text.find([',', ']', '}', ' ', '\n']).unwrap_or(self.text.len());
         let (word, rest) = self.text.split_at(end);
         self.text = rest;
         word
     }
 
     fn aggregate(&mut self) -> Result<(Kind, Vec<Pattern>)> {
-        let opens = [
-            ("[", Kind::Array, ']'),
-            ("~[", Kind::Set, ']'),
-            (">[", Kind::Push, ']'),
-            ("{", Kind::Map, '}'),
-        ];
-        let (open, kind, close) = opens
-            .into_iter()
-            .find(|(open, ..)| self.text.starts_with(open))
-            .context("no aggregate begins here")?;
+        let opens = [("[", Kind::Array, ']'), ("~[", Kind::Set, ']'), (">[", Kind::Push, ']'), ("{", Kind::Map, '}')];
+        let (open, kind, close) =
+            opens.into_iter().find(|(open, ..)| self.text.starts_with(open)).context("no aggregate begins here")?;
         self.text = &self.text[open.len()..];
         let mut members = Vec::new();
         loop {
@@ -265,11 +239,7 @@ impl<'a> Reader<'a> {
 
     fn separator(&mut self, kind: Kind, members: usize, close: char) -> Result<()> {
         self.text = self.text.trim_start();
-        let separator = if kind == Kind::Map && members % 2 == 1 {
-            "=>"
-        } else {
-            ","
-        };
+        let separator = if kind == Kind::Map && members % 2 == 1 { "=>" } else { "," };
         match self.text.strip_prefix(separator) {
             Some(rest) => self.text = rest,
             None if self.text.starts_with(close) => {}
@@ -291,19 +261,12 @@ mod tests {
     #[test]
     fn what_is_shown_is_what_is_expected() {
         let long = Value::Array((0..100).map(Value::Integer).collect());
-        let map = Value::Map(vec![
-            (bulk("a"), long.clone()),
-            (bulk("b"), Value::Set(vec![])),
-        ]);
+        let map = Value::Map(vec![(bulk("a"), long.clone()), (bulk("b"), Value::Set(vec![]))]);
         let values = [
             Value::Simple(b"OK".to_vec()),
             Value::Simple(b"a b".to_vec()),
             Value::Error(b"ERR a, [b]".to_vec()),
-            Value::Array(vec![
-                Value::Error(b"ERR a".to_vec()),
-                Value::Double("-1.5e3".into()),
-                Value::NilArray,
-            ]),
+            Value::Array(vec![Value::Error(b"ERR a".to_vec()), Value::Double("-1.5e3".into()), Value::NilArray]),
             Value::Push(vec![bulk("a"), Value::Nil]),
             Value::BigNumber("12".into()),
             map,
@@ -325,11 +288,7 @@ mod tests {
             (":1..3", Value::Integer(3), Some(Value::Integer(4))),
             ("glob \"a*c*\"", bulk("abcd"), Some(bulk("bac"))),
             ("glob \"a*a\"", bulk("aa"), Some(bulk("a"))),
-            (
-                "[:1, ...]",
-                Value::Array(vec![Value::Integer(1), Value::Nil]),
-                Some(Value::Array(vec![])),
-            ),
+            ("[:1, ...]", Value::Array(vec![Value::Integer(1), Value::Nil]), Some(Value::Array(vec![]))),
             (
                 "any-order [:1, :2]",
                 Value::Array(vec![Value::Integer(2), Value::Integer(1)]),
@@ -338,21 +297,9 @@ mod tests {
         ] {
             let pattern = Pattern::parse(pattern).unwrap();
             assert!(pattern.matches(&yes), "{pattern:?}");
-            assert!(
-                no.is_none_or(|value| !pattern.matches(&value)),
-                "{pattern:?}"
-            );
+            assert!(no.is_none_or(|value| !pattern.matches(&value)), "{pattern:?}");
         }
-        for wrong in [
-            "",
-            "[",
-            "[:1",
-            ":x",
-            "word",
-            "{:1 => :2",
-            "[:1 :2]",
-            ":1 :2",
-        ] {
+        for wrong in ["", "[", "[:1", ":x", "word", "{:1 => :2", "[:1 :2]", ":1 :2"] {
             assert!(Pattern::parse(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -68,10 +68,7 @@ pub fn read_value(bytes: &[u8]) -> Result<Option<(Value, usize)>> {
         b'$' | b'=' | b'!' => read_blob(kind, number(line)?, bytes, start),
         b'*' if number(line)? == -1 => whole(Value::NilArray),
         b'*' | b'~' | b'>' | b'%' => read_aggregate(kind, number(line)?, bytes, start),
-        _ => bail!(
-            "not a RESP type: {:?}",
-            String::from_utf8_lossy(&bytes[..line_end])
-        ),
+        _ => bail!("not a RESP type: {:?}", String::from_utf8_lossy(&bytes[..line_end])),
     }
 }
 
@@ -95,12 +92,7 @@ fn read_blob(kind: u8, length: i64, bytes: &[u8], start: usize) -> Result<Option
     Ok(Some((value, end + 2)))
 }
 
-fn read_aggregate(
-    kind: u8,
-    count: i64,
-    bytes: &[u8],
-    start: usize,
-) -> Result<Option<(Value, usize)>> {
+fn read_aggregate(kind: u8, count: i64, bytes: &[u8], start: usize) -> Result<Option<(Value, usize)>> {
     let count = usize::try_from(count).context("a negative count")?;
     let values = if kind == b'%' { count * 2 } else { count };
     let mut items = Vec::new();
@@ -119,12 +111,7 @@ fn aggregate(kind: u8, items: Vec<Value>) -> Value {
     match kind {
         b'~' => Value::Set(items),
         b'>' => Value::Push(items),
-        b'%' => Value::Map(
-            items
-                .chunks_exact(2)
-                .map(|pair| (pair[0].clone(), pair[1].clone()))
-                .collect(),
-        ),
+        b'%' => Value::Map(items.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()),
         _ => Value::Array(items),
     }
 }
@@ -135,8 +122,7 @@ fn text(line: &[u8]) -> Result<String> {
 
 fn number(line: &[u8]) -> Result<i64> {
     let text = std::str::from_utf8(line)?;
-    text.parse()
-        .with_context(|| format!("not a number: {text:?}"))
+    text.parse().with_context(|| format!("not a number: {text:?}"))
 }
 
 #[cfg(test)]
@@ -151,30 +137,15 @@ mod tests {
         }
         let (value, length) = read_value(wire).unwrap().unwrap();
         assert_eq!(length, wire.len());
-        let Value::Array(items) = value else {
-            panic!("an array")
-        };
+        let Value::Array(items) = value else { panic!("an array") };
         assert_eq!(items[3], Value::Bulk(b"a\r\n".to_vec()));
-        assert_eq!(
-            items[6],
-            Value::Map(vec![(Value::Integer(1), Value::Boolean(true))])
-        );
+        assert_eq!(items[6], Value::Map(vec![(Value::Integer(1), Value::Boolean(true))]));
     }
 
     #[test]
     fn what_is_not_resp_is_refused() {
-        for wire in [
-            &b"?\r\n"[..],
-            b":x\r\n",
-            b"$1\r\nabc",
-            b"#x\r\n",
-            b"$-2\r\n",
-        ] {
-            assert!(
-                read_value(wire).is_err(),
-                "{:?}",
-                String::from_utf8_lossy(wire)
-            );
+        for wire in [&b"?\r\n"[..], b":x\r\n", b"$1\r\nabc", b"#x\r\n", b"$-2\r\n"] {
+            assert!(read_value(wire).is_err(), "{:?}", String::from_utf8_lossy(wire));
         }
     }
 }

@@ -28,12 +28,8 @@ impl Program {
         match name {
             "ours" => Ok(Program::Ours),
             _ if name.contains(':') => Ok(Program::Running(name.parse()?)),
-            _ if name.starts_with("redis-") || name.starts_with("valkey-") => {
-                Ok(Program::Oracle(name.to_owned()))
-            }
-            _ => bail!(
-                "no such server: {name} (ours, redis-8.2, redis-8.10, redis-7.0, valkey-9.1 or HOST:PORT)"
-            ),
+            _ if name.starts_with("redis-") || name.starts_with("valkey-") => Ok(Program::Oracle(name.to_owned())),
+            _ => bail!("no such server: {name} (ours, redis-8.2, redis-8.10, redis-7.0, valkey-9.1 or HOST:PORT)"),
         }
     }
 
@@ -60,10 +56,7 @@ impl Program {
 
 /// The repository's top folder.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("tests/ lies in the repository")
-        .to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the repository").to_owned()
 }
 
 /// Where `tests/oracles/install` puts things.
@@ -76,19 +69,12 @@ fn oracle(name: &str) -> Result<PathBuf> {
     for entry in entries {
         let entry = entry?;
         let folder = entry.file_name().to_string_lossy().into_owned();
-        let program = entry.path().join(if name.starts_with("valkey") {
-            "valkey-server"
-        } else {
-            "redis-server"
-        });
+        let program = entry.path().join(if name.starts_with("valkey") { "valkey-server" } else { "redis-server" });
         if folder.starts_with(&format!("{name}.")) && program.exists() {
             return Ok(program);
         }
     }
-    bail!(
-        "{name} is not in {} (tests/oracles/install installs it)",
-        oracles().display()
-    )
+    bail!("{name} is not in {} (tests/oracles/install installs it)", oracles().display())
 }
 
 /// A started server; dropping it kills it and removes its folder.
@@ -109,11 +95,7 @@ impl Server {
             return Ok(Server::at(program, *address, PathBuf::new(), options));
         }
         let address = free_address()?;
-        let folder = std::env::temp_dir().join(format!(
-            "simurgh-tests-{}-{}",
-            std::process::id(),
-            address.port()
-        ));
+        let folder = std::env::temp_dir().join(format!("simurgh-tests-{}-{}", std::process::id(), address.port()));
         std::fs::create_dir_all(&folder)?;
         let mut server = Server::at(program, address, folder, options);
         server.launch()?;
@@ -122,35 +104,17 @@ impl Server {
 
     fn at(program: &Program, address: SocketAddr, folder: PathBuf, options: &[&str]) -> Self {
         let options = options.iter().map(|option| (*option).to_owned()).collect();
-        Server {
-            address,
-            program: program.clone(),
-            folder,
-            options,
-            child: None,
-        }
+        Server { address, program: program.clone(), folder, options, child: None }
     }
 
     /// Starts the process (again) on the folder it has, and waits until it answers.
     pub fn launch(&mut self) -> Result<()> {
         let path = self.program.path()?;
-        let log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.folder.join("server.log"))?;
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("server.log"))?;
         let port = self.address.port().to_string();
         let folder = self.folder.to_string_lossy().into_owned();
         let child = Command::new(&path)
-            .args([
-                "--port",
-                &port,
-                "--bind",
-                "127.0.0.1",
-                "--dir",
-                &folder,
-                "--save",
-                "",
-            ])
+            .args(["--port", &port, "--bind", "127.0.0.1", "--dir", &folder, "--save", ""])
             .args(&self.options)
             .current_dir(&self.folder)
             .stdin(Stdio::null())
@@ -165,28 +129,15 @@ impl Server {
     fn wait_until_ready(&mut self) -> Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < START_TIMEOUT {
-            if let Some(status) = self
-                .child
-                .as_mut()
-                .and_then(|child| child.try_wait().transpose())
-            {
-                bail!(
-                    "{} ended at its start ({:?}):\n{}",
-                    self.program.name(),
-                    status?,
-                    self.log()
-                );
+            if let Some(status) = self.child.as_mut().and_then(|child| child.try_wait().transpose()) {
+                bail!("{} ended at its start ({:?}):\n{}", self.program.name(), status?, self.log());
             }
             if self.answers_ping() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        bail!(
-            "{} does not answer after {START_TIMEOUT:?}:\n{}",
-            self.program.name(),
-            self.log()
-        )
+        bail!("{} does not answer after {START_TIMEOUT:?}:\n{}", self.program.name(), self.log())
     }
 
     fn answers_ping(&self) -> bool {
@@ -243,9 +194,7 @@ fn free_address() -> Result<SocketAddr> {
     let Ok(range) = std::env::var("SIMURGH_PORTS") else {
         return Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?);
     };
-    let (first, last) = range
-        .split_once('-')
-        .context("SIMURGH_PORTS is FIRST-LAST")?;
+    let (first, last) = range.split_once('-').context("SIMURGH_PORTS is FIRST-LAST")?;
     let (first, last) = (first.parse::<u16>()?, last.parse::<u16>()?);
     // Begin at a place of this process's own, so that two harnesses do not race for the same port.
     let count = last - first + 1;

@@ -55,9 +55,7 @@ pub fn unquote(text: &str) -> Result<(Vec<u8>, usize)> {
         }
     }
     at += 1;
-    let digits = text[at..]
-        .strip_prefix('*')
-        .map_or("", |rest| &rest[..digits_at_front(rest)]);
+    let digits = text[at..].strip_prefix('*').map_or("", |rest| &rest[..digits_at_front(rest)]);
     if digits.is_empty() {
         return Ok((bytes, at));
     }
@@ -121,25 +119,12 @@ fn show_nested(value: &Value, depth: usize) -> String {
 }
 
 fn show_items(open: &str, items: &[Value], close: &str, depth: usize) -> String {
-    lay_out(
-        open,
-        items
-            .iter()
-            .map(|item| show_nested(item, depth + 1))
-            .collect(),
-        close,
-        depth,
-    )
+    lay_out(open, items.iter().map(|item| show_nested(item, depth + 1)).collect(), close, depth)
 }
 
 fn show_map(pairs: &[(Value, Value)], depth: usize) -> String {
-    let show_pair = |(key, value): &(Value, Value)| {
-        format!(
-            "{} => {}",
-            show_nested(key, depth + 1),
-            show_nested(value, depth + 1)
-        )
-    };
+    let show_pair =
+        |(key, value): &(Value, Value)| format!("{} => {}", show_nested(key, depth + 1), show_nested(value, depth + 1));
     lay_out("{", pairs.iter().map(show_pair).collect(), "}", depth)
 }
 
@@ -149,10 +134,7 @@ fn lay_out(open: &str, items: Vec<String>, close: &str, depth: usize) -> String 
         return line;
     }
     let indent = "  ".repeat(depth);
-    let items: String = items
-        .iter()
-        .map(|item| format!("{indent}  {item},\n"))
-        .collect();
+    let items: String = items.iter().map(|item| format!("{indent}  {item},\n")).collect();
     format!("{open}\n{items}{indent}{close}")
 }
 
@@ -172,11 +154,7 @@ mod tests {
 
     #[test]
     fn types_show() {
-        let value = Value::Array(vec![
-            Value::Nil,
-            Value::Error(b"ERR a".to_vec()),
-            Value::Double("1.5".into()),
-        ]);
+        let value = Value::Array(vec![Value::Nil, Value::Error(b"ERR a".to_vec()), Value::Double("1.5".into())]);
         assert_eq!(show(&value), r#"[nil, -"ERR a", ,1.5]"#);
         assert_eq!(show(&Value::Error(b"ERR a".to_vec())), "-ERR a");
     }

@@ -15,9 +15,7 @@ fn main() -> ExitCode {
     report(match words.as_slice() {
         ["record", files @ ..] if !files.is_empty() => record_files(files),
         ["check", server, files @ ..] if !files.is_empty() => check_files(server, files),
-        _ => Err(anyhow::anyhow!(
-            "usage: cases record FILE... | cases check ours|oracle|SERVER FILE..."
-        )),
+        _ => Err(anyhow::anyhow!("usage: cases record FILE... | cases check ours|oracle|SERVER FILE...")),
     })
 }
 
@@ -49,11 +47,7 @@ fn check_files(server: &str, files: &[&str]) -> Result<(usize, usize)> {
     let (mut passed, mut failed) = (0, 0);
     for path in files {
         let (_, file) = read(path)?;
-        let program = Program::parse(if server == "oracle" {
-            &file.oracle
-        } else {
-            server
-        })?;
+        let program = Program::parse(if server == "oracle" { &file.oracle } else { server })?;
         let address = servers.for_file(&file, program)?;
         for case in &file.cases {
             for resp in [2, 3].into_iter().filter(|resp| case.speaks(*resp)) {
@@ -72,10 +66,7 @@ fn check_case(path: &str, address: SocketAddr, file: &CaseFile, case: &Case, res
         Ok(Some(difference)) => format!("line {}\n{}", difference.line, difference.text),
         Err(error) => format!("{error:#}"),
     };
-    println!(
-        "{path}:{}: {} (RESP{resp}), {complaint}\n",
-        case.line, case.title
-    );
+    println!("{path}:{}: {} (RESP{resp}), {complaint}\n", case.line, case.title);
     false
 }
 

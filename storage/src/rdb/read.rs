@@ -1,0 +1,338 @@
+//! Reads an RDB file, chunk by chunk: what Redis up to version 15 (8.10) and Valkey 80 (9.1) write, of which strings are taken and
+//! anything else is refused by name and offset. A value of a type that is not built yet must never be skipped: that would be
+//! silent data loss.
+//!
+//! Memory is bounded by the largest single entry, and nothing is allocated for a length before its bytes are there. What was
+//! handed out counts only once [`Item::End`] came: only then is the file's sum known to fit.
+
+use super::crc64::crc64;
+use super::cursor::{Cursor, Fault};
+use super::kind::type_name;
+use super::length::read_length;
+use super::string::{STRING_BYTES_MAX, read_string};
+use super::write::Access;
+use super::{REDIS_VERSION_MAX, TYPE_STRING, VALKEY_VERSIONS, opcode};
+use std::borrow::Cow;
+
+const HEADER_BYTES: usize = 9;
+const SUM_BYTES: usize = 8;
+/// Before this version files had no sum.
+const FIRST_VERSION_WITH_SUM: u16 = 5;
+
+/// Whether a file that begins with `front` is an RDB file (or an AOF file with one at its front), as far as can be told.
+pub fn is_rdb(front: &[u8]) -> bool {
+    front.starts_with(b"REDIS") || front.starts_with(b"VALKEY")
+}
+
+/// One entry of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// An auxiliary field.
+    Aux {
+        /// Its name.
+        name: Cow<'a, [u8]>,
+        /// Its value.
+        value: Cow<'a, [u8]>,
+    },
+    /// How many keys follow in this database: a hint for sizing, not to be trusted.
+    Resize {
+        /// The database.
+        database: u32,
+        /// Keys.
+        keys: u64,
+        /// Keys that expire.
+        expires: u64,
+    },
+    /// A key that holds a string.
+    String {
+        /// The database.
+        database: u32,
+        /// The key.
+        key: Cow<'a, [u8]>,
+        /// The value.
+        value: Cow<'a, [u8]>,
+        /// When it expires, in ms since 1970; may have passed.
+        expire_at_ms: Option<i64>,
+        /// What is known of its use.
+        access: Access,
+    },
+    /// The end; the sum fits.
+    End,
+}
+
+/// Why a file is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Neither REDIS nor VALKEY and a number.
+    #[error("not an RDB file: wrong signature")]
+    Signature,
+    /// Written by a newer server.
+    #[error("can't handle RDB format version {0}")]
+    Version(u16),
+    /// A value of a type that is not built yet.
+    #[error("this file holds a {name} at byte {offset}: that type is not built yet")]
+    Unsupported {
+        /// Its name.
+        name: &'static str,
+        /// Where.
+        offset: u64,
+    },
+    /// An entry that no known server writes.
+    #[error("unknown RDB entry {code} at byte {offset}")]
+    Unknown {
+        /// Its first byte.
+        code: u8,
+        /// Where.
+        offset: u64,
+    },
+    /// An entry that cannot be read.
+    #[error("damaged RDB file at byte {offset}: {fault}")]
+    Damaged {
+        /// Where the entry begins.
+        offset: u64,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// The sum of the file does not fit.
+    #[error("wrong RDB checksum: expected {expected:016x}, found {found:016x}")]
+    Checksum {
+        /// What the bytes sum to.
+        expected: u64,
+        /// What the file says.
+        found: u64,
+    },
+    /// The file ends before its end marker.
+    #[error("unexpected end of the RDB file at byte {0}")]
+    Truncated(u64),
+}
+
+/// The reader of one file.
+#[derive(Debug)]
+pub struct Reader {
+    buffer: Vec<u8>,
+    state: State,
+}
+
+/// Apart from the buffer, so that entries can borrow from that while this moves on.
+#[derive(Debug)]
+struct State {
+    /// File offset of the buffer's first byte.
+    buffer_offset: u64,
+    /// How far the buffer is read.
+    scan: usize,
+    /// Length of the buffer from which another look at the entry at `scan` pays.
+    look_again: usize,
+    sum: u64,
+    version: Option<u16>,
+    database: u32,
+    expire_at_ms: Option<i64>,
+    access: Access,
+    string_bytes_max: usize,
+    ended: bool,
+}
+
+/// What one step came to.
+enum Step<'a> {
+    Item(Item<'a>),
+    Advanced,
+    Starved,
+}
+
+/// Why an entry was not taken.
+enum Refusal {
+    Fault(Fault),
+    Unsupported(&'static str),
+    Unknown(u8),
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::new(STRING_BYTES_MAX)
+    }
+}
+
+impl Reader {
+    /// At the front of a file; strings longer than `string_bytes_max` are refused.
+    pub fn new(string_bytes_max: usize) -> Self {
+        let state = State {
+            buffer_offset: 0,
+            scan: 0,
+            look_again: 0,
+            sum: 0,
+            version: None,
+            database: 0,
+            expire_at_ms: None,
+            access: Access::Unknown,
+            string_bytes_max,
+            ended: false,
+        };
+        Self { buffer: Vec::new(), state }
+    }
+
+    /// Takes the file's next bytes. Call [`Reader::next_item`] until it has no more before feeding again.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let State { buffer_offset, scan, look_again, .. } = &mut self.state;
+        if *scan > self.buffer.len() / 2 {
+            self.buffer.drain(..*scan);
+            *buffer_offset += *scan as u64;
+            *look_again = look_again.saturating_sub(*scan);
+            *scan = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next entry; none when more bytes are needed, and after [`Item::End`].
+    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, ReadError> {
+        let Self { buffer, state } = self;
+        if buffer.len() < state.look_again {
+            return Ok(None);
+        }
+        loop {
+            match state.step(buffer)? {
+                Step::Item(item) => return Ok(Some(item)),
+                Step::Advanced => {}
+                Step::Starved => return Ok(None),
+            }
+        }
+    }
+
+    /// The file has no more bytes: entries that were waiting for more can be read with [`Reader::next_item`] now.
+    pub fn finish(&mut self) {
+        self.state.look_again = 0;
+    }
+
+    /// Whether [`Item::End`] came. If the file is at its end and this is false, it is truncated.
+    pub fn is_ended(&self) -> bool {
+        self.state.ended
+    }
+
+    /// How much of the file was read. After [`Item::End`], the length of the RDB file.
+    pub fn offset(&self) -> u64 {
+        self.state.offset()
+    }
+
+    /// Bytes that were fed but not read: after [`Item::End`], the records of an AOF file that begins with an RDB file.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.state.scan..]
+    }
+}
+
+impl State {
+    fn offset(&self) -> u64 {
+        self.buffer_offset + self.scan as u64
+    }
+
+    fn step<'a>(&mut self, buffer: &'a [u8]) -> Result<Step<'a>, ReadError> {
+        if self.ended {
+            return Ok(Step::Starved);
+        }
+        let rest = &buffer[self.scan..];
+        let Some(version) = self.version else { return self.step_header(rest) };
+        let offset = self.offset();
+        let mut cursor = Cursor::new(rest);
+        match self.read_entry(&mut cursor, version) {
+            Ok(step) => {
+                let consumed = cursor.consumed();
+                self.scan += consumed;
+                if self.ended {
+                    return self.check_sum(rest, consumed).map(|()| step);
+                }
+                self.sum = crc64(self.sum, &rest[..consumed]);
+                Ok(step)
+            }
+            Err(Refusal::Fault(Fault::Short)) => {
+                // Looking again only after a good part more has come keeps large values from costing their square.
+                self.look_again = buffer.len() + rest.len() / 4;
+                Ok(Step::Starved)
+            }
+            Err(Refusal::Fault(fault)) => Err(ReadError::Damaged { offset, fault }),
+            Err(Refusal::Unsupported(name)) => Err(ReadError::Unsupported { name, offset }),
+            Err(Refusal::Unknown(code)) => Err(ReadError::Unknown { code, offset }),
+        }
+    }
+
+    fn step_header(&mut self, rest: &[u8]) -> Result<Step<'static>, ReadError> {
+        let Some(header) = rest.get(..HEADER_BYTES) else { return Ok(Step::Starved) };
+        self.version = Some(read_header(header)?);
+        self.sum = crc64(0, header);
+        self.scan += HEADER_BYTES;
+        Ok(Step::Advanced)
+    }
+
+    fn read_entry<'a>(&mut self, cursor: &mut Cursor<'a>, version: u16) -> Result<Step<'a>, Refusal> {
+        match cursor.byte()? {
+            opcode::DATABASE => {
+                self.database = u32::try_from(read_length(cursor)?).map_err(|_| Fault::Length)?;
+            }
+            opcode::EXPIRE_MS => self.expire_at_ms = Some(i64::from_le_bytes(cursor.array()?)),
+            opcode::EXPIRE_S => self.expire_at_ms = Some(i64::from(i32::from_le_bytes(cursor.array()?)) * 1000),
+            opcode::IDLE => self.access = Access::IdleSeconds(read_length(cursor)?),
+            opcode::FREQUENCY => self.access = Access::Frequency(cursor.byte()?),
+            opcode::SLOT_INFO => {
+                for _ in 0..3 {
+                    read_length(cursor)?;
+                }
+            }
+            opcode::RESIZE => {
+                let (keys, expires) = (read_length(cursor)?, read_length(cursor)?);
+                return Ok(Step::Item(Item::Resize { database: self.database, keys, expires }));
+            }
+            opcode::AUX => {
+                let name = read_string(cursor, self.string_bytes_max)?;
+                let value = read_string(cursor, self.string_bytes_max)?;
+                return Ok(Step::Item(Item::Aux { name, value }));
+            }
+            opcode::END => {
+                if version >= FIRST_VERSION_WITH_SUM {
+                    cursor.array::<SUM_BYTES>()?;
+                }
+                self.ended = true;
+                return Ok(Step::Item(Item::End));
+            }
+            opcode::FUNCTION | opcode::FUNCTION_EARLY => return Err(Refusal::Unsupported("function library")),
+            opcode::MODULE_AUX => return Err(Refusal::Unsupported("module's data")),
+            TYPE_STRING => return self.read_string_key(cursor),
+            other => return Err(type_name(other).map_or(Refusal::Unknown(other), Refusal::Unsupported)),
+        }
+        Ok(Step::Advanced)
+    }
+
+    fn read_string_key<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Step<'a>, Refusal> {
+        let key = read_string(cursor, self.string_bytes_max)?;
+        let value = read_string(cursor, self.string_bytes_max)?;
+        // Taken only now that the key is whole: a key that is read again after more bytes came still needs them.
+        let expire_at_ms = self.expire_at_ms.take();
+        let access = std::mem::replace(&mut self.access, Access::Unknown);
+        Ok(Step::Item(Item::String { database: self.database, key, value, expire_at_ms, access }))
+    }
+
+    /// `entry` is the end marker and, in files that have one, the sum.
+    fn check_sum(&mut self, rest: &[u8], consumed: usize) -> Result<(), ReadError> {
+        let Some((marker, sum)) = rest[..consumed].split_last_chunk::<SUM_BYTES>() else { return Ok(()) };
+        let (expected, found) = (crc64(self.sum, marker), u64::from_le_bytes(*sum));
+        // `rdbchecksum no` writes zeros.
+        if found == 0 || found == expected { Ok(()) } else { Err(ReadError::Checksum { expected, found }) }
+    }
+}
+
+fn read_header(header: &[u8]) -> Result<u16, ReadError> {
+    let (digits, known) = match (header.strip_prefix(b"REDIS"), header.strip_prefix(b"VALKEY")) {
+        (Some(digits), _) => (digits, 1..=REDIS_VERSION_MAX),
+        (None, Some(digits)) => (digits, VALKEY_VERSIONS),
+        (None, None) => return Err(ReadError::Signature),
+    };
+    let plain = digits.iter().all(u8::is_ascii_digit);
+    let version = std::str::from_utf8(digits).ok().filter(|_| plain).and_then(|digits| digits.parse().ok());
+    let version = version.ok_or(ReadError::Signature)?;
+    if known.contains(&version) { Ok(version) } else { Err(ReadError::Version(version)) }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;
