@@ -1,0 +1,107 @@
+//! The simulated disk keeps the seam's rules, and loses exactly what the seam does not promise.
+
+use simurgh_kernel::core;
+use simurgh_kernel::disk::{Failure, Sync, conformance};
+
+use super::*;
+
+fn on_disk<F: Future>(body: impl FnOnce(Platter) -> F) -> F::Output {
+    on_faulty_disk(0, Faults::default(), body)
+}
+
+fn on_faulty_disk<F: Future>(seed: u64, faults: Faults, body: impl FnOnce(Platter) -> F) -> F::Output {
+    core::run(body(Platter::new(seed, faults))).unwrap()
+}
+
+#[test]
+fn the_simulated_disk_conforms() {
+    on_disk(|platter| async move { conformance::run(&platter.mount()).await }).unwrap();
+}
+
+#[test]
+fn synced_data_under_a_synced_name_survives_power_loss() {
+    for seed in 0..30 {
+        on_faulty_disk(seed, Faults::default(), |platter| async move {
+            let disk = platter.mount();
+            let mut log = disk.create("log").await.unwrap();
+            log.append(vec![1; 700], Sync::Data).await.result.unwrap();
+            disk.sync_directory("").await.unwrap();
+            log.append(vec![2; 700], Sync::No).await.result.unwrap();
+            platter.lose_power();
+            let found = platter.mount().read("log").await.unwrap();
+            assert_eq!(found[..700], [1; 700]);
+        });
+    }
+}
+
+#[test]
+fn a_file_whose_directory_was_never_synced_may_vanish() {
+    let vanished = (0..30).any(|seed| {
+        on_faulty_disk(seed, Faults::default(), |platter| async move {
+            let mut log = platter.mount().create("log").await.unwrap();
+            log.append(vec![1; 700], Sync::Data).await.result.unwrap();
+            platter.lose_power();
+            platter.mount().read("log").await.is_err()
+        })
+    });
+    assert!(vanished);
+}
+
+#[test]
+fn a_killed_process_leaves_the_cache_and_writes_no_more() {
+    on_disk(|platter| async move {
+        let disk = platter.mount();
+        let mut log = disk.create("log").await.unwrap();
+        log.append(b"kept".to_vec(), Sync::No).await.result.unwrap();
+        let lock = disk.lock_directory("").await.unwrap();
+        let next = platter.mount();
+        assert!(matches!(log.append(b"ghost".to_vec(), Sync::No).await.result, Err(Failure::Write(_))));
+        assert!(disk.read("log").await.is_err() && disk.unlink("log").await.is_err());
+        assert_eq!(next.read("log").await.unwrap(), b"kept");
+        let held = next.lock_directory("").await.expect("the lock died with its life");
+        drop(lock);
+        assert!(next.lock_directory("").await.is_err(), "a dead life's drop released the living one's lock");
+        drop(held);
+    });
+}
+
+#[test]
+fn a_full_disk_refuses_and_serves_again() {
+    let faults = Faults { capacity: 1000, ..Faults::default() };
+    on_faulty_disk(0, faults, |platter| async move {
+        let disk = platter.mount();
+        let mut log = disk.create("log").await.unwrap();
+        log.append(vec![1; 900], Sync::Data).await.result.unwrap();
+        let Err(Failure::Write(error)) = log.append(vec![2; 200], Sync::Data).await.result else {
+            panic!("it fits not")
+        };
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert_eq!(disk.read("log").await.unwrap(), vec![1; 900], "no half of it");
+        platter.set_faults(Faults::default());
+        log.append(vec![3; 200], Sync::Data).await.result.unwrap();
+        assert_eq!(disk.length("log").await.unwrap(), 1100);
+    });
+}
+
+#[test]
+fn d3_a_failed_sync_is_reported_once_and_counted() {
+    let faults = Faults { sync_fails_one_in: 1, ..Faults::default() };
+    on_faulty_disk(0, faults, |platter| async move {
+        let mut log = platter.mount().create("log").await.unwrap();
+        assert!(matches!(log.append(vec![1; 10], Sync::Data).await.result, Err(Failure::Sync(_))));
+        assert_eq!(platter.failed_syncs(), 1);
+        assert!(matches!(log.append(vec![1; 10], Sync::Data).await.result, Err(Failure::Poisoned(_))));
+        assert_eq!(platter.failed_syncs(), 1, "a poisoned file is not synced again");
+    });
+}
+
+#[test]
+fn a_flipped_bit_is_read() {
+    on_disk(|platter| async move {
+        let disk = platter.mount();
+        let mut log = disk.create("log").await.unwrap();
+        log.append(vec![0; 4], Sync::Data).await.result.unwrap();
+        platter.flip_bit("log", 1, 0).unwrap();
+        assert_eq!(disk.read("log").await.unwrap(), [0, 1, 0, 0]);
+    });
+}
