@@ -8,6 +8,7 @@
 //!   appendonly.aof.1.incr.aof     record.rs     records since, with a sum after each written group (seal.rs)
 //! ```
 
+pub mod check;
 pub mod manifest;
 pub mod record;
 pub mod replay;

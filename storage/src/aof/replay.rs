@@ -239,6 +239,12 @@ impl Replay {
         self.end(cause)
     }
 
+    /// Up to where seals vouch for the file so far, and how many there were.
+    pub fn sealed(&self) -> (u64, u64) {
+        let end = self.seals.as_ref().filter(|_| self.seal_count > 0).map_or(0, |sealed| sealed.end);
+        (end, self.seal_count)
+    }
+
     /// Parses one record or annotation.
     fn step(&mut self) -> Step {
         if self.damage.is_some() || self.misplaced.is_some() || self.finished {
@@ -498,7 +504,7 @@ impl Replay {
         let waiting = (self.held.ready - self.held.next) as u64;
         Ok(End {
             keep,
-            sealed: self.seals.as_ref().filter(|_| self.seal_count > 0).map_or(0, |sealed| sealed.end),
+            sealed: self.sealed().0,
             cut: (dropped > 0).then_some(Cut { offset, reason, dropped }),
             sealer: self.seals.as_ref().map(|sealed| sealed.running),
             records: self.held.count + waiting,

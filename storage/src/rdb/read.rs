@@ -102,7 +102,7 @@ pub enum ReadError {
         found: u64,
     },
     /// The file ends before its end marker.
-    #[error("unexpected end of the RDB file at byte {0}")]
+    #[error("unexpected end of the RDB file within the entry at byte {0}")]
     Truncated(u64),
 }
 
