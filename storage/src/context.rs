@@ -17,7 +17,7 @@
 use crate::access::AccessPolicy;
 use crate::database::{Database, Occupied, Spot};
 use crate::effects::Effects;
-use crate::entry::{Encoding, EntryRef, Value};
+use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::hash::Key;
 use crate::random::Random;
 use crate::shard::{Layout, Shard, Shards};
@@ -139,6 +139,23 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Looks a key up to tell something about it: counts the hit or miss, but leaves the access field alone (TYPE, TTL, EXISTS).
+    pub fn inspect(&mut self, key: &Key<'_>) -> Option<EntryRef<'_>> {
+        let spot = self.find_live(key);
+        let database = self.database;
+        let shard = self.shard_of(key);
+        match spot {
+            Some(spot) => {
+                shard.stats.hits += 1;
+                Some(shard.database(database).view_at(spot))
+            }
+            None => {
+                shard.stats.misses += 1;
+                None
+            }
+        }
+    }
+
     /// Looks a key up without any trace: no access noted, no hit or miss counted.
     pub fn peek(&mut self, key: &Key<'_>) -> Option<EntryRef<'_>> {
         let spot = self.find_live(key)?;
@@ -211,6 +228,25 @@ impl<'a> Context<'a> {
         self.changed(key);
     }
 
+    /// Puts a whole entry under its key, in place of what was there. Watchers are told; counting the change is the caller's, who
+    /// may have counted it where the entry came from.
+    pub(crate) fn put(&mut self, key: &Key<'_>, entry: Entry) {
+        let database = self.database_of(key);
+        if let Some(old) = database.occupied(key) {
+            old.remove();
+        }
+        database.insert_entry(key, entry);
+        self.tell_watchers(key);
+    }
+
+    /// Runs `with` in another database than the client's, for commands that name two.
+    pub fn in_database<R>(&mut self, database: usize, with: impl FnOnce(&mut Self) -> R) -> R {
+        let own = std::mem::replace(&mut self.database, database);
+        let result = with(self);
+        self.database = own;
+        result
+    }
+
     /// Sets or removes the expiry of a key that is there.
     pub fn set_expiry(&mut self, key: &Key<'_>, expires_at: Option<i64>) {
         if let Some(mut entry) = self.database_of(key).occupied(key) {
@@ -231,6 +267,12 @@ impl<'a> Context<'a> {
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>) {
         self.effects.change();
+        self.tell_watchers(key);
+    }
+
+    /// Tells those who watch a key that it has changed.
+    #[inline]
+    pub fn tell_watchers(&mut self, key: &Key<'_>) {
         let database = self.database;
         self.shard_of(key).key_changed(database, key.bytes);
     }

@@ -42,6 +42,9 @@ pub struct Database {
     groups: Vec<usize>,
     len: usize,
     expiries: BTreeSet<(i64, u64)>,
+    /// Keys with an expiry by slot and by group of slots, so that one of them is picked at random; empty until the first comes.
+    expiring: Vec<u32>,
+    expiring_groups: Vec<usize>,
     bytes: usize,
 }
 
@@ -79,7 +82,8 @@ impl Database {
     /// Bytes of entries, tables and index.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes + self.expiries.len() * INDEX_BYTES + self.tables.len() * size_of::<SlotTable>()
+        let slots = self.tables.len() * size_of::<SlotTable>() + self.expiring.len() * size_of::<u32>();
+        self.bytes + self.expiries.len() * INDEX_BYTES + slots
     }
 
     /// The slots that the shard owns.
@@ -134,12 +138,17 @@ impl Database {
         expires_at: Option<i64>,
         access: u32,
     ) {
+        self.insert_entry(key, Entry::new(key.bytes, value, encoding, expires_at, access));
+    }
+
+    /// Adds an entry whose key is not there.
+    pub(crate) fn insert_entry(&mut self, key: &Key<'_>, entry: Entry) {
         if self.tables.is_empty() {
             self.tables.resize_with(self.slots.len(), SlotTable::default);
             self.groups.resize(self.slots.len().div_ceil(GROUP), 0);
         }
         let slot = key.slot() - self.slots.start;
-        let entry = Entry::new(key.bytes, value, encoding, expires_at, access);
+        let expires_at = entry.view().expires_at();
         self.bytes += size_class(entry.view().size());
         let table = &mut self.tables[slot];
         let before = table.bytes();
@@ -149,6 +158,23 @@ impl Database {
         self.groups[slot / GROUP] += 1;
         if let Some(at) = expires_at {
             self.expiries.insert((at, key.hash));
+            self.count_expiring(slot, true);
+        }
+    }
+
+    /// Counts a key with an expiry more or less in a slot of the shard.
+    fn count_expiring(&mut self, slot: usize, more: bool) {
+        if self.expiring.is_empty() {
+            self.expiring.resize(self.slots.len(), 0);
+            self.expiring_groups.resize(self.slots.len().div_ceil(GROUP), 0);
+        }
+        let (count, group) = (&mut self.expiring[slot], &mut self.expiring_groups[slot / GROUP]);
+        if more {
+            *count += 1;
+            *group += 1;
+        } else {
+            *count -= 1;
+            *group -= 1;
         }
     }
 
@@ -209,6 +235,27 @@ impl Database {
                     return table.nth(rank);
                 }
                 rank -= table.len();
+            }
+        }
+        None
+    }
+
+    /// The key with an expiry that has `rank` others with one before it, in no particular order; every such key has one rank
+    /// below [`Database::expiring`].
+    #[must_use]
+    pub fn nth_expiring(&self, mut rank: usize) -> Option<EntryRef<'_>> {
+        for (group, count) in self.expiring_groups.iter().enumerate() {
+            if rank >= *count {
+                rank -= count;
+                continue;
+            }
+            let slots = group * GROUP..((group + 1) * GROUP).min(self.tables.len());
+            for (table, count) in self.tables[slots.clone()].iter().zip(&self.expiring[slots]) {
+                let count = *count as usize;
+                if rank < count {
+                    return table.nth_where(rank, |entry| entry.expires_at().is_some());
+                }
+                rank -= count;
             }
         }
         None
@@ -314,10 +361,12 @@ impl<'a> Occupied<'a> {
         }
         if let Some(at) = before {
             self.database.expiries.remove(&(at, self.hash));
+            self.database.count_expiring(self.slot, false);
         }
         self.change(|entry| entry.set_expiry(expires_at));
         if let Some(at) = expires_at {
             self.database.expiries.insert((at, self.hash));
+            self.database.count_expiring(self.slot, true);
         }
     }
 
@@ -338,6 +387,7 @@ impl<'a> Occupied<'a> {
         database.groups[slot / GROUP] -= 1;
         if let Some(at) = entry.view().expires_at() {
             database.expiries.remove(&(at, hash));
+            database.count_expiring(slot, false);
         }
         entry.free();
     }

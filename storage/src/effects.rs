@@ -29,6 +29,8 @@ pub struct Effects {
     /// Changes made since the node started: `rdb_changes_since_last_save` and whether a command is to be logged.
     changes_total: u64,
     replaced: bool,
+    /// The command is recorded although it changed nothing.
+    forced: bool,
 }
 
 impl Effects {
@@ -36,12 +38,24 @@ impl Effects {
     pub fn begin(&mut self) {
         self.changes = 0;
         self.replaced = false;
+        self.forced = false;
     }
 
     /// Notes one change of the keyspace.
     pub fn change(&mut self) {
         self.changes += 1;
         self.changes_total += 1;
+    }
+
+    /// Notes `count` changes of the keyspace at once.
+    pub fn change_many(&mut self, count: u64) {
+        self.changes += count;
+        self.changes_total += count;
+    }
+
+    /// The command is to be recorded even if it changed nothing (a flush of what is empty already).
+    pub fn force(&mut self) {
+        self.forced = true;
     }
 
     /// Whether the running command changed anything.
@@ -76,7 +90,7 @@ impl Effects {
 
     /// Ends a command: records it as it was sent if it changed something and was not replaced.
     pub fn finish<'a>(&mut self, database: usize, raw: Option<&[u8]>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
-        if self.changes == 0 || self.replaced || !self.recording {
+        if (self.changes == 0 && !self.forced) || self.replaced || !self.recording {
             return;
         }
         self.open_run(database);

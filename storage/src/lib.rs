@@ -9,11 +9,16 @@ mod context;
 mod database;
 mod effects;
 mod entry;
+pub mod expire;
 #[cfg(test)]
 mod fixture;
+pub mod generic;
 mod hash;
+pub mod keyspace;
+pub mod object;
 mod random;
 pub mod rdb;
+pub mod scan;
 mod shard;
 mod slot_table;
 pub mod string;

@@ -346,6 +346,22 @@ impl SlotTable {
         found.map(|word| unsafe { EntryRef::from_raw(entry_of(word)) })
     }
 
+    /// As `nth`, among the entries for which `is_counted` holds.
+    pub fn nth_where(&self, rank: usize, is_counted: impl Fn(EntryRef<'_>) -> bool) -> Option<EntryRef<'_>> {
+        let (mut at, mut found) = (0, None);
+        self.for_each_word(|_, word| {
+            // SAFETY: a used word holds a live entry, borrowed with the table.
+            let entry = unsafe { EntryRef::from_raw(entry_of(word)) };
+            if found.is_none() && is_counted(entry) {
+                if at == rank {
+                    found = Some(entry);
+                }
+                at += 1;
+            }
+        });
+        found
+    }
+
     /// One step of a scan: calls `with` for the entries of the bucket that `cursor` names and returns the next cursor, 0 at the
     /// end. The cursor counts in reversed binary, so that a bucket visited stays visited when the table doubles or halves.
     pub fn scan(&self, cursor: u64, mut with: impl FnMut(EntryRef<'_>)) -> u64 {

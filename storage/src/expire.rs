@@ -1,0 +1,184 @@
+//! Expiry of keys: EXPIRE and its like, TTL and its like, PERSIST.
+//!
+//! Whatever a client wrote, the log gets the outcome: `PEXPIREAT key ms`, or `DEL key` when the time has passed already, so that
+//! a replay a day later ends in the same state.
+
+use crate::context::Context;
+use simurgh_protocol::number::parse_i64;
+use simurgh_protocol::{Args, CommandError};
+
+/// The unit of a command's times, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Seconds,
+    Milliseconds,
+}
+
+/// What the times of a command count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Now,
+    Epoch,
+}
+
+/// `EXPIRE key seconds [NX|XX|GT|LT]`: 1, or 0 if the key is not there or the condition does not hold.
+pub fn expire(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    set(cx, args, "expire", Unit::Seconds, Origin::Now)
+}
+
+/// `PEXPIRE key milliseconds [NX|XX|GT|LT]`.
+pub fn pexpire(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    set(cx, args, "pexpire", Unit::Milliseconds, Origin::Now)
+}
+
+/// `EXPIREAT key unix-time-seconds [NX|XX|GT|LT]`.
+pub fn expireat(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    set(cx, args, "expireat", Unit::Seconds, Origin::Epoch)
+}
+
+/// `PEXPIREAT key unix-time-milliseconds [NX|XX|GT|LT]`.
+pub fn pexpireat(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    set(cx, args, "pexpireat", Unit::Milliseconds, Origin::Epoch)
+}
+
+/// When a new expiry is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Conditions {
+    absent: bool,
+    present: bool,
+    later: bool,
+    sooner: bool,
+}
+
+impl Conditions {
+    /// Reads the options behind the time.
+    fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
+        let mut conditions = Self::default();
+        for option in args.from(3) {
+            match option.to_ascii_uppercase().as_slice() {
+                b"NX" => conditions.absent = true,
+                b"XX" => conditions.present = true,
+                b"GT" => conditions.later = true,
+                b"LT" => conditions.sooner = true,
+                _ => {
+                    let option = String::from_utf8_lossy(option);
+                    return Err(CommandError::Owned(format!("ERR Unsupported option {option}")));
+                }
+            }
+        }
+        if conditions.absent && (conditions.present || conditions.later || conditions.sooner) {
+            return Err(CommandError::Text("ERR NX and XX, GT or LT options at the same time are not compatible"));
+        }
+        if conditions.later && conditions.sooner {
+            return Err(CommandError::Text("ERR GT and LT options at the same time are not compatible"));
+        }
+        Ok(conditions)
+    }
+
+    /// Whether an expiry at `new` may replace the present one. No expiry counts as one that never comes.
+    fn hold(self, present: Option<i64>, new: i64) -> bool {
+        !(self.absent && present.is_some()
+            || self.present && present.is_none()
+            || self.later && present.is_none_or(|at| new <= at)
+            || self.sooner && present.is_some_and(|at| new >= at))
+    }
+}
+
+/// A client's time as milliseconds of Unix time; `None` if it lies beyond what 64 bits hold.
+fn absolute(time: i64, unit: Unit, origin: Origin, now_ms: i64) -> Option<i64> {
+    let milliseconds = match unit {
+        Unit::Seconds => time.checked_mul(1000)?,
+        Unit::Milliseconds => time,
+    };
+    match origin {
+        Origin::Now => milliseconds.checked_add(now_ms),
+        Origin::Epoch => Some(milliseconds),
+    }
+}
+
+/// What the four commands have in common.
+fn set(
+    cx: &mut Context<'_>,
+    args: &Args<'_>,
+    command: &'static str,
+    unit: Unit,
+    origin: Origin,
+) -> Result<(), CommandError> {
+    let conditions = Conditions::parse(args)?;
+    let time = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
+    let at = absolute(time, unit, origin, cx.now_ms).ok_or(CommandError::InvalidExpire(command))?;
+    let key = cx.first_key(args);
+    let present = cx.write(&key).map(|entry| entry.view().expires_at());
+    let is_taken = present.is_some_and(|present| conditions.hold(present, at));
+    if is_taken {
+        set_or_remove(cx, args.at(1), at);
+    }
+    cx.reply.integer(i64::from(is_taken));
+    Ok(())
+}
+
+/// Gives a key that is there its expiry, or removes it if that time has passed.
+fn set_or_remove(cx: &mut Context<'_>, bytes: &[u8], at: i64) {
+    let key = cx.key(bytes);
+    if at <= cx.now_ms && !cx.replaying {
+        cx.remove(&key);
+        cx.log_instead(&[b"DEL", bytes]);
+    } else {
+        cx.set_expiry(&key, Some(at));
+        cx.log_instead(&[b"PEXPIREAT", bytes, itoa::Buffer::new().format(at).as_bytes()]);
+    }
+}
+
+/// `PERSIST key`: 1 if an expiry was removed.
+pub fn persist(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let key = cx.first_key(args);
+    let has_expiry = cx.write(&key).is_some_and(|entry| entry.view().expires_at().is_some());
+    if has_expiry {
+        cx.set_expiry(&key, None);
+    }
+    cx.reply.integer(i64::from(has_expiry));
+    Ok(())
+}
+
+/// `TTL key`: seconds left, -1 without an expiry, -2 without the key.
+pub fn ttl(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let now_ms = cx.now_ms;
+    tell(cx, args, |at| seconds(left(at, now_ms)))
+}
+
+/// `PTTL key`: as TTL, in milliseconds.
+pub fn pttl(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let now_ms = cx.now_ms;
+    tell(cx, args, |at| left(at, now_ms))
+}
+
+/// `EXPIRETIME key`: the Unix time in seconds, -1 without an expiry, -2 without the key.
+pub fn expiretime(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    tell(cx, args, seconds)
+}
+
+/// `PEXPIRETIME key`: as EXPIRETIME, in milliseconds.
+pub fn pexpiretime(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    tell(cx, args, |at| at)
+}
+
+fn tell(cx: &mut Context<'_>, args: &Args<'_>, of: impl FnOnce(i64) -> i64) -> Result<(), CommandError> {
+    let key = cx.first_key(args);
+    let answer = match cx.inspect(&key).map(|entry| entry.expires_at()) {
+        None => -2,
+        Some(None) => -1,
+        Some(Some(at)) => of(at),
+    };
+    cx.reply.integer(answer);
+    Ok(())
+}
+
+/// Milliseconds left, none once the time has come.
+fn left(at: i64, now_ms: i64) -> i64 {
+    at.saturating_sub(now_ms).max(0)
+}
+
+/// Milliseconds as seconds, rounded to the nearest.
+fn seconds(milliseconds: i64) -> i64 {
+    milliseconds / 1000 + (milliseconds % 1000 + 500) / 1000
+}
