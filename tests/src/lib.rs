@@ -10,9 +10,12 @@
 pub mod case_file;
 pub mod case_runner;
 pub mod client;
+pub mod grammar;
+pub mod minimise;
 pub mod outcome;
 pub mod pattern;
 pub mod random;
 pub mod resp;
 pub mod server;
 pub mod text;
+pub mod vocabulary;

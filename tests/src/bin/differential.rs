@@ -1,0 +1,301 @@
+//! Sends generated command streams to two servers and compares their replies to the byte, over RESP2 and RESP3.
+//!
+//! ```text
+//! differential [--ours SERVER] [--oracle SERVER] [--commands N] [--seed N] [--dialect redis-8.2|redis-8.10|valkey-9.1]
+//! ```
+//!
+//! A difference prints the seed and a stream made as short as it gets; `--seed` runs that one again.
+
+use anyhow::{Context, Result, bail};
+use simurgh_tests::client::{Client, Reply};
+use simurgh_tests::grammar::{CLIENTS, Compare, Dialect, Operation, stream};
+use simurgh_tests::minimise::minimise;
+use simurgh_tests::outcome::report;
+use simurgh_tests::resp::{Value, write_request};
+use simurgh_tests::server::{Program, Server};
+use simurgh_tests::text::{quote, show};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+/// Operations of a stream, which begins with empty databases and new connections.
+const STREAM_LENGTH: usize = 500;
+
+/// How many shorter streams are tried after a difference.
+const TRIES: usize = 600;
+
+/// How far the clocks of two servers may be apart when they answer, with what lies between two requests.
+const CLOCK_TOLERANCE_MS: i64 = 5_000;
+
+/// Instants and spans up to here may come from the clock; beyond lie the absolute ones of the grammar.
+const CLOCK_SECONDS_MAX: i64 = 5_000_000_000;
+
+/// Differences after which a run ends.
+const DIFFERENCES_MAX: usize = 10;
+
+struct Options {
+    ours: Program,
+    oracle: Program,
+    dialect: Dialect,
+    commands: usize,
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    report(options().and_then(|options| run(&options)))
+}
+
+fn options() -> Result<Options> {
+    let mut arguments = std::env::args().skip(1);
+    let (mut ours, mut oracle, mut dialect) = ("ours".to_owned(), None, "redis-8.2".to_owned());
+    let (mut commands, mut seed) = (20_000, None);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().with_context(|| format!("{name} wants a value"))?;
+        match name.as_str() {
+            "--ours" => ours = value,
+            "--oracle" => oracle = Some(value),
+            "--dialect" => dialect = value,
+            "--commands" => commands = value.parse()?,
+            "--seed" => seed = Some(value.parse()?),
+            _ => bail!("no such option: {name}"),
+        }
+    }
+    let oracle = Program::parse(&oracle.unwrap_or_else(|| dialect.clone()))?;
+    let dialect = match dialect.as_str() {
+        "redis-8.2" => Dialect::Redis82,
+        "redis-8.10" => Dialect::Redis810,
+        "valkey-9.1" => Dialect::Valkey91,
+        _ => bail!("no such dialect: {dialect}"),
+    };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let seed = seed.unwrap_or(now.as_secs() * 1_000_000);
+    Ok(Options { ours: Program::parse(&ours)?, oracle, dialect, commands, seed })
+}
+
+fn run(options: &Options) -> Result<(usize, usize)> {
+    let start = |program| Server::start(program, &["--enable-debug-command", "yes", "--appendonly", "no"]);
+    let (ours, oracle) = (start(&options.ours)?, start(&options.oracle)?);
+    println!("{} against {}, seeds from {}", options.ours.name(), options.oracle.name(), options.seed);
+    let streams = options.commands.div_ceil(STREAM_LENGTH);
+    let mut differences = 0;
+    for index in 0..streams {
+        let seed = options.seed + index as u64;
+        let operations = stream(seed, STREAM_LENGTH, options.dialect);
+        let pair =
+            Addresses { ours: ours.address, oracle: oracle.address, resp: if seed.is_multiple_of(2) { 2 } else { 3 } };
+        if let Some(difference) = pair.compare(&operations)? {
+            differences += 1;
+            explain(&pair, seed, &operations, &difference);
+            if differences == DIFFERENCES_MAX {
+                bail!("{differences} of {} streams differ", index + 1);
+            }
+        }
+    }
+    println!("{} commands in {streams} streams", streams * STREAM_LENGTH);
+    Ok((streams - differences, differences))
+}
+
+fn explain(pair: &Addresses, seed: u64, operations: &[Operation], difference: &Difference) {
+    println!("seed {seed} (RESP{}): {}", pair.resp, difference.text);
+    let until = &operations[..=difference.at];
+    let short = minimise(until, TRIES, |shorter| matches!(pair.compare(shorter), Ok(Some(_))));
+    for operation in &short {
+        println!("  {}", show_operation(operation));
+    }
+    match pair.compare(&short) {
+        Ok(Some(difference)) => println!("{}\n", difference.text),
+        _ => println!("(does not happen every time)\n"),
+    }
+}
+
+fn show_operation(operation: &Operation) -> String {
+    let (what, words) = match operation {
+        Operation::Command { arguments, .. } => ("", arguments.clone()),
+        Operation::ScanAll { options, .. } => ("SCAN all ", options.clone()),
+        Operation::Exchange { key, .. } => ("DUMP and RESTORE ", vec![key.clone()]),
+    };
+    let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    format!("client {}: {what}{}", operation.client(), words.join(" "))
+}
+
+struct Addresses {
+    ours: SocketAddr,
+    oracle: SocketAddr,
+    resp: u8,
+}
+
+struct Difference {
+    at: usize,
+    text: String,
+}
+
+impl Addresses {
+    /// Runs the stream on both and gives the first difference.
+    fn compare(&self, operations: &[Operation]) -> Result<Option<Difference>> {
+        let (mut ours, mut oracle) = (Side::begin(self.ours, self.resp)?, Side::begin(self.oracle, self.resp)?);
+        let mut at = 0;
+        while at < operations.len() {
+            let end = at + batch_length(&operations[at..]);
+            let found = match &operations[at] {
+                Operation::Command { .. } => compare_batch(&mut ours, &mut oracle, &operations[at..end])?,
+                Operation::ScanAll { client, options } => compare_scan(&mut ours, &mut oracle, *client, options)?,
+                Operation::Exchange { client, key } => exchange(&mut ours, &mut oracle, *client, key)?,
+            };
+            if let Some((offset, text)) = found {
+                return Ok(Some(Difference { at: at + offset, text }));
+            }
+            at = end;
+        }
+        Ok(None)
+    }
+}
+
+/// How many operations from here one client can send in one go.
+fn batch_length(operations: &[Operation]) -> usize {
+    let client = operations[0].client();
+    let same = |operation: &&Operation| matches!(operation, Operation::Command { .. }) && operation.client() == client;
+    operations.iter().take_while(same).count().max(1)
+}
+
+struct Side {
+    clients: Vec<Client>,
+}
+
+impl Side {
+    fn begin(address: SocketAddr, resp: u8) -> Result<Self> {
+        Client::connect(address)?.ask(&["FLUSHALL"])?;
+        let clients = (0..CLIENTS).map(|_| Client::connect_as(address, resp)).collect::<Result<_>>()?;
+        Ok(Side { clients })
+    }
+
+    fn ask(&mut self, client: usize, arguments: &[Vec<u8>]) -> Result<Value> {
+        self.clients[client].ask(arguments)
+    }
+}
+
+type Found = Option<(usize, String)>;
+
+fn compare_batch(ours: &mut Side, oracle: &mut Side, batch: &[Operation]) -> Result<Found> {
+    let client = batch[0].client();
+    let mut bytes = Vec::new();
+    for operation in batch {
+        if let Operation::Command { arguments, .. } = operation {
+            write_request(&mut bytes, arguments);
+        }
+    }
+    ours.clients[client].send(&bytes).context("ours")?;
+    oracle.clients[client].send(&bytes).context("the oracle")?;
+    let mut found = None;
+    for (at, operation) in batch.iter().enumerate() {
+        let Operation::Command { arguments, compare, .. } = operation else { continue };
+        let theirs = oracle.clients[client].read().context("the oracle")?;
+        let our = match ours.clients[client].read() {
+            Ok(reply) => reply,
+            Err(error) => return Ok(Some((at, format!("{}: ours: {error:#}", show_operation(operation))))),
+        };
+        if found.is_none() && !alike(*compare, our.as_ref(), theirs.as_ref()) {
+            let words: Vec<String> = arguments.iter().map(|word| quote(word)).collect();
+            let text = format!("{}\n  oracle {}\n  ours   {}", words.join(" "), show_reply(&theirs), show_reply(&our));
+            found = Some((at, text));
+        }
+        if our.is_none() || theirs.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn show_reply(reply: &Option<Reply>) -> String {
+    match reply {
+        Some(reply) => {
+            format!("{}   (bytes {})", show(&reply.value), quote(&reply.bytes[..reply.bytes.len().min(200)]))
+        }
+        None => "closed the connection".into(),
+    }
+}
+
+fn alike(compare: Compare, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool {
+    let (Some(ours), Some(oracle)) = (ours, oracle) else { return ours.is_none() && oracle.is_none() };
+    if ours.bytes == oracle.bytes {
+        return true;
+    }
+    match compare {
+        Compare::Bytes => false,
+        Compare::AnyOrder => members(&ours.value).is_some_and(|all| Some(all) == members(&oracle.value)),
+        Compare::Presence => {
+            let kind = |reply: &Reply| reply.bytes.first().filter(|kind| b"$*".contains(kind)).copied();
+            kind(ours).is_some() && kind(ours) == kind(oracle) && ours.value != Value::Nil && oracle.value != Value::Nil
+        }
+        Compare::Seconds => close(&ours.value, &oracle.value, 1),
+        Compare::Milliseconds => close(&ours.value, &oracle.value, 1000),
+    }
+}
+
+fn members(value: &Value) -> Option<Vec<String>> {
+    let (Value::Array(items) | Value::Set(items)) = value else { return None };
+    let mut texts: Vec<String> = items.iter().map(show).collect();
+    texts.sort();
+    Some(texts)
+}
+
+fn close(ours: &Value, oracle: &Value, per_second: i64) -> bool {
+    let (Value::Integer(ours), Value::Integer(oracle)) = (ours, oracle) else { return false };
+    let is_time = *ours > 0 && *oracle > 0;
+    let absolute = *oracle / per_second > CLOCK_SECONDS_MAX && *ours / per_second > CLOCK_SECONDS_MAX;
+    // What is left until an absolute instant moves too; only its EXPIRETIME does not, and that has equal bytes.
+    let tolerance = CLOCK_TOLERANCE_MS * per_second / 1000;
+    is_time && (ours - oracle).abs() <= if absolute { tolerance.min(3 * per_second) } else { tolerance }
+}
+
+/// Both servers' keys by a whole iteration. In a transaction SCAN is only queued, the same on both.
+fn compare_scan(ours: &mut Side, oracle: &mut Side, client: usize, options: &[Vec<u8>]) -> Result<Found> {
+    let (ours, oracle) = (scan(ours, client, options)?, scan(oracle, client, options)?);
+    Ok((ours != oracle).then(|| (0, format!("SCAN\n  oracle {oracle:?}\n  ours   {ours:?}"))))
+}
+
+fn scan(side: &mut Side, client: usize, options: &[Vec<u8>]) -> Result<BTreeSet<String>> {
+    let mut cursor = b"0".to_vec();
+    let mut keys = BTreeSet::new();
+    for _ in 0..100_000 {
+        let mut request = vec![b"SCAN".to_vec(), cursor];
+        request.extend_from_slice(options);
+        let reply = side.ask(client, &request)?;
+        let Value::Array(parts) = &reply else { return Ok(BTreeSet::from([show(&reply)])) };
+        let [Value::Bulk(next), Value::Array(found)] = parts.as_slice() else {
+            bail!("SCAN answered {}", show(&reply))
+        };
+        keys.extend(found.iter().map(show));
+        if next == b"0" {
+            return Ok(keys);
+        }
+        cursor = next.clone();
+    }
+    bail!("SCAN does not end")
+}
+
+/// The longest payload that has to be equal: beyond, strings are compressed, and each does that its own way.
+const EQUAL_PAYLOAD_MAX: usize = 30;
+
+fn exchange(ours: &mut Side, oracle: &mut Side, client: usize, key: &[u8]) -> Result<Found> {
+    let dump = vec![b"DUMP".to_vec(), key.to_vec()];
+    let (from_ours, from_oracle) = (ours.ask(client, &dump)?, oracle.ask(client, &dump)?);
+    let (Value::Bulk(our), Value::Bulk(their)) = (&from_ours, &from_oracle) else {
+        let differ = from_ours != from_oracle;
+        return Ok(differ.then(|| (0, format!("DUMP\n  oracle {from_oracle:?}\n  ours   {from_ours:?}"))));
+    };
+    if our != their && our.len().min(their.len()) <= EQUAL_PAYLOAD_MAX {
+        return Ok(Some((0, format!("DUMP\n  oracle {}\n  ours   {}", quote(their), quote(our)))));
+    }
+    let restore = |payload: &[u8]| words(&[b"RESTORE", b"exchanged", b"0", payload, b"REPLACE"]);
+    let (first, second) = (ours.ask(client, &restore(their))?, oracle.ask(client, &restore(our))?);
+    let get = words(&[b"GET", b"exchanged"]);
+    let (our, their) = (ours.ask(client, &get)?, oracle.ask(client, &get)?);
+    ours.ask(client, &words(&[b"DEL", b"exchanged"]))?;
+    oracle.ask(client, &words(&[b"DEL", b"exchanged"]))?;
+    let differ = first != second || our != their;
+    Ok(differ.then(|| (0, format!("RESTORE\n  oracle {second:?} {their:?}\n  ours   {first:?} {our:?}"))))
+}
+
+fn words(all: &[&[u8]]) -> Vec<Vec<u8>> {
+    all.iter().map(|word| word.to_vec()).collect()
+}
