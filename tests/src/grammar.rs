@@ -8,7 +8,7 @@
 mod commands;
 
 use crate::random::Random;
-use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS};
+use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
 
 /// How many clients a stream has.
 pub const CLIENTS: usize = 3;
@@ -231,15 +231,20 @@ impl Grammar {
         }
     }
 
+    /// Seconds from now: over, or longer than any run; far from each other, so that GT and LT do not race the clock.
     fn span(&mut self) -> Vec<u8> {
-        if self.random.one_in(8) { self.integer_or_not() } else { self.from(SPANS) }
+        match self.random.below(8) {
+            0 => self.integer_or_not(),
+            1 | 2 => self.from(SPANS_OVER),
+            _ => (100_000 + 100 * self.random.below(1_000_000)).to_string().into_bytes(),
+        }
     }
 
     fn milliseconds_span(&mut self) -> Vec<u8> {
-        if self.random.one_in(8) {
-            self.integer_or_not_milliseconds()
-        } else {
-            self.from(&["100000000", "200000000", "300000000", "0", "-1"])
+        match self.random.below(8) {
+            0 => self.integer_or_not_milliseconds(),
+            1 | 2 => self.from(SPANS_OVER),
+            _ => (100_000_000 + 100_000 * self.random.below(1_000_000)).to_string().into_bytes(),
         }
     }
 

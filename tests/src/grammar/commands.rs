@@ -1,7 +1,7 @@
 //! One function for each group of commands: a random one of them, well formed or nearly so.
 
 use super::{Compare, Grammar, Words, value_of, words};
-use crate::vocabulary::{MILLISECONDS_AT, NOT_INTEGERS, PATTERNS, SECONDS_AT, SPANS};
+use crate::vocabulary::{MILLISECONDS_AT, NOT_INTEGERS, PATTERNS, SECONDS_AT};
 
 impl Grammar {
     /// Enough of the old commands to give the new ones something to meet.
@@ -112,7 +112,7 @@ impl Grammar {
                 let all = words(&[b"SCAN", &self.from(NOT_INTEGERS), b"COUNT", &self.integer()]);
                 return (all, Compare::Presence);
             }
-            17 => words(&[b"RESTORE", &key, &self.from(SPANS), &value_of("\0\u{3}abc\u{b}\0")]),
+            17 => words(&[b"RESTORE", &key, &self.span(), &value_of("\0\u{3}abc\u{b}\0")]),
             _ => words(&[b"SELECT", &db]),
         };
         (all, Compare::Bytes)
