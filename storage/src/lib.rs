@@ -7,6 +7,7 @@ pub mod access;
 pub mod aof;
 mod context;
 mod database;
+pub mod dump;
 mod effects;
 mod entry;
 pub mod expire;
