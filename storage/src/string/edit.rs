@@ -1,0 +1,62 @@
+//! APPEND and SETRANGE: commands that change a string where it lies.
+
+use super::checked_length;
+use crate::context::{Context, Expiry};
+use crate::database::Occupied;
+use crate::entry::{Encoding, Value};
+use simurgh_protocol::number::parse_i64;
+use simurgh_protocol::{Args, CommandError};
+
+/// Turns an integer into its text, so that its bytes can be changed.
+fn make_editable(entry: &mut Occupied<'_>) {
+    if let Value::Int(number) = entry.view().value() {
+        entry.set_value(Value::Bytes(itoa::Buffer::new().format(number).as_bytes()), Encoding::Raw);
+    }
+}
+
+/// Writes `bytes` at `offset`, with zeros between the end and there.
+fn overwrite(entry: &mut Occupied<'_>, offset: usize, bytes: &[u8]) -> usize {
+    make_editable(entry);
+    entry.edit_value(offset + bytes.len(), |value| {
+        value[offset..offset + bytes.len()].copy_from_slice(bytes);
+        value.len()
+    })
+}
+
+/// `APPEND key value`: the new length.
+pub fn append(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let (key, bytes) = (cx.first_key(args), args.at(2));
+    let Some(old) = cx.write(&key).map(|entry| entry.view().value().text_length()) else {
+        cx.store(&key, Value::from_bytes(bytes), Expiry::Clear);
+        cx.reply.count(bytes.len());
+        return Ok(());
+    };
+    checked_length(cx, old, bytes.len())?;
+    let mut entry = cx.database_of(&key).occupied(&key).expect("it was found just now");
+    let length = overwrite(&mut entry, old, bytes);
+    cx.changed(&key);
+    cx.reply.count(length);
+    Ok(())
+}
+
+/// `SETRANGE key offset value`: the length afterwards. An empty value changes nothing and creates nothing.
+pub fn setrange(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let (key, bytes) = (cx.first_key(args), args.at(3));
+    let offset = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
+    let offset = usize::try_from(offset).map_err(|_| CommandError::OffsetOutOfRange)?;
+    let old = cx.write(&key).map(|entry| entry.view().value().text_length());
+    if bytes.is_empty() {
+        cx.reply.count(old.unwrap_or(0));
+        return Ok(());
+    }
+    checked_length(cx, offset, bytes.len())?;
+    if old.is_none() {
+        cx.store_as(&key, Value::Bytes(b""), Encoding::Raw, Expiry::Clear);
+    } else {
+        cx.changed(&key);
+    }
+    let mut entry = cx.database_of(&key).occupied(&key).expect("it was found or stored just now");
+    let length = overwrite(&mut entry, offset, bytes);
+    cx.reply.count(length);
+    Ok(())
+}

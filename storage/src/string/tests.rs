@@ -1,0 +1,1 @@
+//! What string commands answer, record and store.
