@@ -32,13 +32,13 @@ impl<'a> Condition<'a> {
     /// The comparison given by arguments `index` and `index + 1`, if they are one.
     pub fn comparison(args: &Args<'a>, index: usize) -> Option<Self> {
         let operand = args.get(index + 1)?;
-        let forms: [(&str, fn(&'a [u8]) -> Self); 4] = [
-            ("IFEQ", Self::Equals),
-            ("IFNE", Self::Differs),
-            ("IFDEQ", Self::DigestEquals),
-            ("IFDNE", Self::DigestDiffers),
-        ];
-        forms.into_iter().find(|(word, _)| args.is(index, word)).map(|(_, form)| form(operand))
+        match () {
+            () if args.is(index, "IFEQ") => Some(Self::Equals(operand)),
+            () if args.is(index, "IFNE") => Some(Self::Differs(operand)),
+            () if args.is(index, "IFDEQ") => Some(Self::DigestEquals(operand)),
+            () if args.is(index, "IFDNE") => Some(Self::DigestDiffers(operand)),
+            () => None,
+        }
     }
 
     /// Whether it holds for the value that is stored, or for none.

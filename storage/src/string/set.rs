@@ -96,13 +96,12 @@ fn answer(cx: &mut Context<'_>, key: &Key<'_>, options: &Options<'_>) -> Result<
         reply_value_or_null(reply, value);
         return Ok(holds);
     }
-    let holds = match options.condition {
-        Condition::Always => true,
-        condition => match cx.write(key) {
+    let condition = options.condition;
+    let holds = condition == Condition::Always
+        || match cx.write(key) {
             Some(entry) => condition.holds(Some(entry.view().value()))?,
             None => condition.holds(None)?,
-        },
-    };
+        };
     if holds {
         cx.reply.ok();
     } else {

@@ -45,7 +45,11 @@ pub fn msetex(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     let holds = match condition {
         Condition::Absent => count_present(cx, args, 2, end) == 0,
         Condition::Present => count_present(cx, args, 2, end) == pairs,
-        _ => true,
+        Condition::Always
+        | Condition::Equals(_)
+        | Condition::Differs(_)
+        | Condition::DigestEquals(_)
+        | Condition::DigestDiffers(_) => true,
     };
     if holds {
         store_pairs(cx, args, 2, end, expiry);
