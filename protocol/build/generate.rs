@@ -173,7 +173,7 @@ fn argument(part: &Argument) -> String {
     let key_spec = (part.kind() == "key").then(|| part.spec.unwrap_or(0));
     format!(
         "Argument {{ name: {:?}, kind: {:?}, token: {:?}, key_spec: {key_spec:?}, display: {:?}, optional: {}, multiple: {}, \
-         multiple_token: {}, since: {:?}, deprecated_since: {:?}, of: &[{}] }}",
+         multiple_token: {}, summary: {:?}, since: {:?}, deprecated_since: {:?}, of: &[{}] }}",
         part.name().expect("checked"),
         part.kind(),
         part.token,
@@ -181,6 +181,7 @@ fn argument(part: &Argument) -> String {
         part.optional,
         part.multiple,
         part.multiple_token,
+        part.summary,
         part.since,
         part.deprecated_since,
         part.of.iter().map(argument).collect::<Vec<_>>().join(", "),

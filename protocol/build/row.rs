@@ -172,6 +172,8 @@ pub struct Argument {
     /// The token is repeated too.
     #[serde(default)]
     pub multiple_token: bool,
+    /// A remark.
+    pub summary: Option<String>,
     /// The version that brought it.
     pub since: Option<String>,
     /// The version that deprecated it.

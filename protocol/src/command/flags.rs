@@ -131,7 +131,7 @@ bitflags! {
 
 impl CommandFlags {
     /// As `COMMAND INFO` writes them.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub fn names(self) -> impl Iterator<Item = &'static str> + Clone {
         const NAMES: [(CommandFlags, &str); 20] = [
             (CommandFlags::WRITE, "write"),
             (CommandFlags::READONLY, "readonly"),
@@ -185,7 +185,7 @@ impl Categories {
     ];
 
     /// As `COMMAND INFO` writes them, with the `@`.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub fn names(self) -> impl Iterator<Item = &'static str> + Clone {
         Self::NAMES.into_iter().filter(move |(category, _)| self.contains(*category)).map(|(_, name)| name)
     }
 
@@ -198,7 +198,7 @@ impl Categories {
 
 impl KeyFlags {
     /// As `COMMAND INFO` writes them.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub fn names(self) -> impl Iterator<Item = &'static str> + Clone {
         const NAMES: [(KeyFlags, &str); 11] = [
             (KeyFlags::RO, "RO"),
             (KeyFlags::RW, "RW"),

@@ -72,6 +72,8 @@ pub struct Argument {
     pub multiple: bool,
     /// The token is repeated too.
     pub multiple_token: bool,
+    /// A remark.
+    pub summary: Option<&'static str>,
     /// The version that brought it.
     pub since: Option<&'static str>,
     /// The version that deprecated it.

@@ -1,8 +1,10 @@
 //! The table itself, as the build script wrote it, and how a request's words become a [`Command`].
 
+use super::error::{TableError, check_arity};
 use super::flags::{Categories, CommandFlags, KeyFlags};
 use super::fold::{Folded, WHOLE, fold, place};
 use super::spec::{Argument, BeginSearch, CommandDocs, CommandSpec, FindKeys, KeyRange, KeySpec, Shards};
+use crate::resp::Args;
 
 include!(concat!(env!("OUT_DIR"), "/commands.rs"));
 
@@ -92,6 +94,19 @@ pub fn lookup(name: &[u8], subcommand: Option<&[u8]>) -> Lookup {
             None => Lookup::MissingSubcommand(spec),
         },
         (None, _) => Lookup::UnknownCommand,
+    }
+}
+
+/// The command that a request names, with as many words as it takes, or what is wrong with the request.
+#[inline]
+pub fn resolve(args: &Args<'_>) -> Result<Command, TableError> {
+    match lookup(args.at(0), args.get(1)) {
+        Lookup::Found(command) => check_arity(command.spec(), args.len()).map(|()| command),
+        Lookup::UnknownCommand => Err(TableError::unknown_command(args)),
+        Lookup::UnknownSubcommand(container) => {
+            Err(TableError::unknown_subcommand(container, args.get(1).unwrap_or_default()))
+        }
+        Lookup::MissingSubcommand(container) => Err(TableError::Arity(container.name)),
     }
 }
 

@@ -55,6 +55,12 @@ impl<'a> Args<'a> {
         this.ranges[first.min(this.ranges.len())..].iter().map(move |range| this.slice(*range))
     }
 
+    /// The request that begins at argument `count`, as `COMMAND GETKEYS` is shown one.
+    #[must_use]
+    pub fn skip(&self, count: usize) -> Self {
+        Self { buffer: self.buffer, ranges: &self.ranges[count.min(self.ranges.len())..] }
+    }
+
     /// Whether argument `index` is there and equals `word`, letter case aside (as Redis compares option names).
     #[must_use]
     pub fn is(&self, index: usize, word: &str) -> bool {
