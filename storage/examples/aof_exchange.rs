@@ -5,9 +5,10 @@
 //! each key that is left, in order.
 #![allow(clippy::disallowed_methods, reason = "a tool for a test: it reads and writes real files")]
 
+use simurgh_protocol::resp::Args;
 use simurgh_storage::aof::check::Check;
 use simurgh_storage::aof::manifest::{BaseFormat, Manifest, manifest_name};
-use simurgh_storage::aof::record::{Arguments, encode};
+use simurgh_storage::aof::record::encode;
 use simurgh_storage::aof::replay::{Options, Replay};
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::rdb::read::{Item, Reader, is_rdb};
@@ -146,8 +147,8 @@ fn read_log(bytes: &[u8], options: Options, keys: &mut Keys) -> Result<Option<Se
 }
 
 /// The few commands that real servers write into their log for what the test does.
-fn apply(database: u32, arguments: &Arguments<'_>, keys: &mut Keys) -> Result<(), Failure> {
-    let words: Vec<Vec<u8>> = arguments.iter().map(<[u8]>::to_vec).collect();
+fn apply(database: u32, arguments: &Args<'_>, keys: &mut Keys) -> Result<(), Failure> {
+    let words: Vec<Vec<u8>> = arguments.from(0).map(<[u8]>::to_vec).collect();
     let name = words[0].to_ascii_uppercase();
     match (name.as_slice(), &words[1..]) {
         (b"SET", [key, value]) => {

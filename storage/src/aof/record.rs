@@ -5,19 +5,10 @@
 //! ```
 //!
 //! Encoding appends to the caller's buffer and allocates nothing else. Parsing copies nothing: it notes where each
-//! argument lies. It is stricter than Redis's loader, which reads numbers like `atoi`: lengths are plain decimal without
+//! argument lies, as the parser of requests does, so that a handler takes both alike. It is stricter than Redis's loader, which reads numbers like `atoi`: lengths are plain decimal without
 //! sign or leading zeros and every line ends in CR LF. All writers write it so, and what else is found is damage.
 
-use std::ops::Range;
-
-/// Where one argument lies, counted from the first byte of its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// First byte.
-    pub start: usize,
-    /// One past the last byte.
-    pub end: usize,
-}
+use simurgh_protocol::resp::{Range, encode_command};
 
 /// What a record may claim before it counts as damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +48,9 @@ pub enum Fault {
     /// An argument is longer than the limit.
     #[error("argument too long")]
     ArgumentBytes,
+    /// Offsets within a record are 32 bits wide, here as in a connection's buffer.
+    #[error("record longer than 4 GiB")]
+    RecordBytes,
     /// CR LF is missing.
     #[error("expected CR LF")]
     LineEnd,
@@ -65,35 +59,23 @@ pub enum Fault {
 /// What the front of a slice holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed {
-    /// A whole record of this many bytes; its arguments were appended to `spans`.
+    /// A whole record of this many bytes; its arguments were appended to `ranges`.
     Complete {
         /// Length of the record.
         length: usize,
     },
-    /// A record that goes on after the slice; `spans` is as before.
+    /// A record that goes on after the slice; `ranges` is as before.
     Incomplete {
         /// The record has at least this many bytes in all.
         length_min: usize,
     },
-    /// No record; `spans` is as before.
+    /// No record; `ranges` is as before.
     Malformed {
         /// First byte that does not fit, counted from the start of the slice.
         offset: usize,
         /// What is wrong there.
         fault: Fault,
     },
-}
-
-/// Starts a record of `count` arguments; exactly so many calls of [`argument`] must follow.
-pub fn begin(out: &mut Vec<u8>, count: usize) {
-    length_line(out, b'*', count);
-}
-
-/// Appends one argument of a record.
-pub fn argument(out: &mut Vec<u8>, bytes: &[u8]) {
-    length_line(out, b'$', bytes.len());
-    out.extend_from_slice(bytes);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends a whole record.
@@ -108,27 +90,16 @@ where
     I: IntoIterator<Item = &'a [u8]>,
     I::IntoIter: ExactSizeIterator,
 {
-    let arguments = arguments.into_iter();
-    begin(out, arguments.len());
-    for bytes in arguments {
-        argument(out, bytes);
-    }
+    encode_command(out, arguments.into_iter());
 }
 
-fn length_line(out: &mut Vec<u8>, kind: u8, length: usize) {
-    let mut digits = itoa::Buffer::new();
-    out.push(kind);
-    out.extend_from_slice(digits.format(length).as_bytes());
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Reads the record at the front of `bytes` and appends where its arguments lie to `spans`.
-pub fn parse(bytes: &[u8], limits: &Limits, spans: &mut Vec<Span>) -> Parsed {
-    let spans_before = spans.len();
-    match parse_arguments(bytes, limits, spans) {
+/// Reads the record at the front of `bytes` and appends where its arguments lie to `ranges`.
+pub fn parse(bytes: &[u8], limits: &Limits, ranges: &mut Vec<Range>) -> Parsed {
+    let ranges_before = ranges.len();
+    match parse_arguments(bytes, limits, ranges) {
         Ok(length) => Parsed::Complete { length },
         Err(stop) => {
-            spans.truncate(spans_before);
+            ranges.truncate(ranges_before);
             match stop {
                 Stop::Short { length_min } => Parsed::Incomplete { length_min },
                 Stop::Fault { offset, fault } => Parsed::Malformed { offset, fault },
@@ -143,7 +114,7 @@ enum Stop {
     Fault { offset: usize, fault: Fault },
 }
 
-fn parse_arguments(bytes: &[u8], limits: &Limits, spans: &mut Vec<Span>) -> Result<usize, Stop> {
+fn parse_arguments(bytes: &[u8], limits: &Limits, ranges: &mut Vec<Range>) -> Result<usize, Stop> {
     let (count, mut at) = take_length(bytes, 0, b'*', Fault::NoArray)?;
     if count == 0 || count > limits.arguments_max {
         return Err(Stop::Fault { offset: 0, fault: Fault::ArgumentCount });
@@ -162,7 +133,10 @@ fn parse_arguments(bytes: &[u8], limits: &Limits, spans: &mut Vec<Span>) -> Resu
         }
         let end = start.saturating_add(length);
         at = take_line_end(bytes, end, rest_min)?;
-        spans.push(Span { start, end });
+        let (Ok(start), Ok(length), Ok(_)) = (u32::try_from(start), u32::try_from(length), u32::try_from(at)) else {
+            return Err(Stop::Fault { offset: line, fault: Fault::RecordBytes });
+        };
+        ranges.push(Range { start, length });
     }
     Ok(at)
 }
@@ -208,48 +182,11 @@ fn take_line_end(bytes: &[u8], at: usize, rest_min: usize) -> Result<usize, Stop
     Ok(at + 2)
 }
 
-/// The arguments of one record, borrowed from the buffer that holds it.
-#[derive(Debug, Clone, Copy)]
-pub struct Arguments<'a> {
-    bytes: &'a [u8],
-    spans: &'a [Span],
-}
-
-impl<'a> Arguments<'a> {
-    /// The arguments at `spans` (as [`parse`] found them) of the record that `bytes` begins with.
-    pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { bytes, spans }
-    }
-
-    /// How many there are, the command's name included; never 0.
-    #[allow(clippy::len_without_is_empty, reason = "a record without arguments does not exist")]
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// The argument at `index`; 0 is the command's name.
-    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
-        let span = self.spans.get(index)?;
-        self.bytes.get(Range::from(*span))
-    }
-
-    /// All of them in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
-        let bytes = self.bytes;
-        self.spans.iter().map(move |span| bytes.get(Range::from(*span)).unwrap_or_default())
-    }
-}
-
-impl From<Span> for Range<usize> {
-    fn from(span: Span) -> Self {
-        span.start..span.end
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use simurgh_protocol::resp::Args;
 
     fn parsed(bytes: &[u8]) -> Parsed {
         parse(bytes, &Limits::default(), &mut Vec::new())
@@ -283,9 +220,9 @@ mod tests {
         fn round_trip_and_every_cut(words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 1..6)) {
             let mut out = Vec::new();
             encode(&mut out, words.iter().map(Vec::as_slice));
-            let mut spans = Vec::new();
-            prop_assert_eq!(parse(&out, &Limits::default(), &mut spans), Parsed::Complete { length: out.len() });
-            let back: Vec<Vec<u8>> = Arguments::new(&out, &spans).iter().map(<[u8]>::to_vec).collect();
+            let mut ranges = Vec::new();
+            prop_assert_eq!(parse(&out, &Limits::default(), &mut ranges), Parsed::Complete { length: out.len() });
+            let back: Vec<Vec<u8>> = Args::new(&out, &ranges).from(0).map(<[u8]>::to_vec).collect();
             prop_assert_eq!(back, words);
             for cut in 0..out.len() {
                 let Parsed::Incomplete { length_min } = parsed(&out[..cut]) else { panic!("cut at {cut}") };
@@ -295,10 +232,10 @@ mod tests {
 
         #[test]
         fn any_bytes_are_safe(bytes in prop::collection::vec(prop_oneof![Just(b'*'), Just(b'$'), Just(b'1'), Just(b'\r'), Just(b'\n'), any::<u8>()], 0..60)) {
-            let mut spans = Vec::new();
-            if let Parsed::Complete { length } = parse(&bytes, &Limits::default(), &mut spans) {
+            let mut ranges = Vec::new();
+            if let Parsed::Complete { length } = parse(&bytes, &Limits::default(), &mut ranges) {
                 let mut again = Vec::new();
-                encode(&mut again, Arguments::new(&bytes, &spans).iter());
+                encode(&mut again, Args::new(&bytes, &ranges).from(0));
                 prop_assert_eq!(&again[..], &bytes[..length]);
             }
         }

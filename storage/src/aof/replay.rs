@@ -30,10 +30,13 @@
 //! whole, always. What a real server appended to a file of ours is a tail without seals (rule 2); once such a tail is longer
 //! than any group of ours it is handed out as it is read.
 
-use super::record::{self, Arguments, Limits, Parsed, Span};
+use super::record::{self, Limits, Parsed};
 use super::seal::{self, Annotation, LINE_BYTES_MAX, Seal, Sealer};
-use super::tail::{SealSearch, zero_sector};
+use super::tail::SealSearch;
 pub use super::verdict::{Cut, End, Reason, ReplayError};
+use simurgh_protocol::resp::{Args, Range};
+
+mod judge;
 
 /// A writer should seal at least this often. Larger groups are read too, but handed out before they are verified.
 pub const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -69,7 +72,7 @@ impl Default for Options {
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     /// The command and its arguments.
-    pub arguments: Arguments<'a>,
+    pub arguments: Args<'a>,
     /// The database it runs in.
     pub database: u32,
     /// Whether it stood between MULTI and EXEC.
@@ -108,7 +111,7 @@ pub struct Replay {
 #[derive(Debug, Default)]
 struct Held {
     records: Vec<HeldRecord>,
-    spans: Vec<Span>,
+    ranges: Vec<Range>,
     next: usize,
     ready: usize,
     count: u64,
@@ -117,7 +120,7 @@ struct Held {
 #[derive(Debug)]
 struct HeldRecord {
     offset: u64,
-    spans: std::ops::Range<usize>,
+    ranges: std::ops::Range<usize>,
     database: u32,
     in_transaction: bool,
 }
@@ -212,31 +215,9 @@ impl Replay {
         self.held.next += 1;
         self.held.count += 1;
         let start = (held.offset - self.buffer_offset) as usize;
-        let arguments = Arguments::new(&self.buffer[start..], &self.held.spans[held.spans.clone()]);
+        let arguments = Args::new(&self.buffer[start..], &self.held.ranges[held.ranges.clone()]);
         let HeldRecord { offset, database, in_transaction, .. } = *held;
         Ok(Some(Record { arguments, database, in_transaction, offset }))
-    }
-
-    /// The file has no more bytes: decides about its tail. Records of it that count come from [`Replay::next_record`] then.
-    pub fn finish(&mut self) -> Result<End, ReplayError> {
-        self.look_again = 0;
-        while self.step() == Step::Advanced {}
-        self.finished = true;
-        if let Some(error) = self.misplaced {
-            return Err(error);
-        }
-        if self.damage.is_none() {
-            self.examine_tail();
-        }
-        let cause = match self.damage.take() {
-            None => {
-                self.accept_units(self.fed);
-                (self.accepted, Reason::EndsEarly)
-            }
-            Some(damage) => self.judge(damage)?,
-        };
-        self.held.records.truncate(self.held.ready);
-        self.end(cause)
     }
 
     /// Up to where seals vouch for the file so far, and how many there were.
@@ -262,9 +243,9 @@ impl Replay {
             return Step::Starved;
         }
         self.forget_handed_out();
-        let spans_before = self.held.spans.len();
+        let ranges_before = self.held.ranges.len();
         let rest = &self.buffer[self.scan..];
-        match record::parse(rest, &self.options.limits, &mut self.held.spans) {
+        match record::parse(rest, &self.options.limits, &mut self.held.ranges) {
             Parsed::Incomplete { length_min } => {
                 // Looking again only after a good part more has come keeps huge records from costing their square.
                 let wait = length_min.max(rest.len() + rest.len() / 4);
@@ -275,14 +256,14 @@ impl Replay {
                 self.damage_at(self.scan + offset, Reason::Format(fault));
                 return Step::Advanced;
             }
-            Parsed::Complete { length } => self.take_record(spans_before, length),
+            Parsed::Complete { length } => self.take_record(ranges_before, length),
         }
         Step::Advanced
     }
 
-    fn take_record(&mut self, spans_before: usize, length: usize) {
+    fn take_record(&mut self, ranges_before: usize, length: usize) {
         let offset = self.offset_of(self.scan);
-        let arguments = Arguments::new(&self.buffer[self.scan..], &self.held.spans[spans_before..]);
+        let arguments = Args::new(&self.buffer[self.scan..], &self.held.ranges[ranges_before..]);
         let role = Role::of(&arguments);
         let wrong = match role {
             Role::Multi if self.transaction.is_some() => Some(Reason::NestedMulti),
@@ -299,9 +280,9 @@ impl Replay {
             Role::Exec => self.transaction = None,
             Role::Select(database) => self.database = database.unwrap_or(self.database),
             Role::Command => {
-                let spans = spans_before..self.held.spans.len();
+                let ranges = ranges_before..self.held.ranges.len();
                 let in_transaction = self.transaction.is_some();
-                self.held.records.push(HeldRecord { offset, spans, database: self.database, in_transaction });
+                self.held.records.push(HeldRecord { offset, ranges, database: self.database, in_transaction });
             }
         }
         self.close_unit();
@@ -415,23 +396,6 @@ impl Replay {
         self.held.ready = self.held.records.len();
     }
 
-    /// Takes the whole units that end at `limit` or before into what counts.
-    fn accept_units(&mut self, limit: u64) {
-        let Some(sealed) = &mut self.seals else { return };
-        let from = (sealed.summed - self.buffer_offset) as usize;
-        let to = (limit - self.buffer_offset) as usize;
-        let hole = if sealed.streaming { None } else { zero_sector(&self.buffer[from..to], sealed.summed) };
-        let limit = hole.unwrap_or(limit);
-        if let Some(unit) = sealed.units.iter().rev().find(|unit| unit.end <= limit) {
-            let to = (unit.end - self.buffer_offset) as usize;
-            sealed.running.absorb(&self.buffer[from..to]);
-            sealed.summed = unit.end;
-            self.accepted = unit.end;
-            self.held.ready = unit.records;
-            sealed.units.clear();
-        }
-    }
-
     fn damage_at(&mut self, at: usize, reason: Reason) {
         let search = self.seals.as_ref().map(|sealed| {
             let mut search = SealSearch::new(sealed.last.position());
@@ -441,75 +405,6 @@ impl Replay {
         });
         let zeros_only = self.buffer.get(at..).is_some_and(|rest| rest.iter().all(|&byte| byte == 0));
         self.damage = Some(Damage { offset: self.offset_of(at), reason, zeros_only, search });
-    }
-
-    /// The file ends and nothing looked wrong: looks at what stands after the last seal once more.
-    fn examine_tail(&mut self) {
-        let Some(sealed) = &self.seals else { return };
-        if sealed.streaming {
-            return;
-        }
-        let from = (sealed.end - self.buffer_offset) as usize;
-        let mut search = SealSearch::new(sealed.last.position());
-        search.feed(&self.buffer[from..]);
-        let reason = if search.found {
-            Reason::SwallowedSeal
-        } else if sealed.unknown_annotation.is_some() {
-            Reason::UnknownAnnotation
-        } else if !self.cut_line_fits(sealed) {
-            Reason::DamagedLine
-        } else {
-            return;
-        };
-        self.damage_at(from, reason);
-    }
-
-    /// Whether an annotation that the end of the file cut can be one of those that stand here.
-    fn cut_line_fits(&self, sealed: &Sealed) -> bool {
-        let line = &self.buffer[self.scan..];
-        // Zeros at the end of the file are bytes that never arrived.
-        let line = &line[..line.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)];
-        if !line.starts_with(b"#") || seal::is_cut_timestamp(line) {
-            return true;
-        }
-        let summed = (sealed.summed - self.buffer_offset) as usize;
-        let mut running = sealed.running;
-        running.absorb(&self.buffer[summed..self.scan]);
-        self.transaction.is_none() && seal::agrees_with(line, running.position(), running.chain())
-    }
-
-    /// Damage and the end of the file are known: cut, or refuse. Returns where and what was wrong.
-    fn judge(&mut self, damage: Damage) -> Result<(u64, Reason), ReplayError> {
-        let Damage { offset, reason, zeros_only, search } = damage;
-        let torn = match (&self.seals, &search) {
-            (Some(sealed), Some(search)) => !search.synced_past && !sealed.streaming,
-            (Some(_) | None, _) => zeros_only,
-        };
-        if !torn {
-            return Err(ReplayError::Damaged { offset, reason, keep: self.accepted });
-        }
-        if zeros_only && !search.is_some_and(|search| search.found) {
-            self.accept_units(offset);
-            return Ok((offset, Reason::EndsEarly));
-        }
-        Ok((offset, reason))
-    }
-
-    fn end(&mut self, (offset, reason): (u64, Reason)) -> Result<End, ReplayError> {
-        let keep = self.accepted;
-        let dropped = self.fed - keep;
-        if dropped > 0 && !self.options.load_truncated {
-            return Err(ReplayError::Truncated { offset, reason, keep });
-        }
-        let waiting = (self.held.ready - self.held.next) as u64;
-        Ok(End {
-            keep,
-            sealed: self.sealed().0,
-            cut: (dropped > 0).then_some(Cut { offset, reason, dropped }),
-            sealer: self.seals.as_ref().map(|sealed| sealed.running),
-            records: self.held.count + waiting,
-            seals: self.seal_count,
-        })
     }
 
     fn offset_of(&self, at: usize) -> u64 {
@@ -522,7 +417,7 @@ impl Replay {
             return;
         }
         self.held.records.clear();
-        self.held.spans.clear();
+        self.held.ranges.clear();
         (self.held.next, self.held.ready) = (0, 0);
         for unit in self.seals.iter_mut().flat_map(|sealed| &mut sealed.units) {
             unit.records = 0;
@@ -557,7 +452,7 @@ enum Role {
 }
 
 impl Role {
-    fn of(arguments: &Arguments<'_>) -> Self {
+    fn of(arguments: &Args<'_>) -> Self {
         let name = arguments.get(0).unwrap_or_default();
         match arguments.len() {
             1 if name.eq_ignore_ascii_case(b"MULTI") => Self::Multi,
@@ -572,5 +467,4 @@ impl Role {
 }
 
 #[cfg(test)]
-#[path = "replay_tests.rs"]
 mod tests;

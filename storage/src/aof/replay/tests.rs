@@ -12,7 +12,7 @@ fn read_with(options: Options, bytes: &[u8], chunk: usize) -> (Seen, Result<End,
     let mut replay = Replay::new(options);
     let mut drain = |replay: &mut Replay| -> Result<(), ReplayError> {
         while let Some(record) = replay.next_record()? {
-            let words = record.arguments.iter().map(<[u8]>::to_vec).collect();
+            let words = record.arguments.from(0).map(<[u8]>::to_vec).collect();
             seen.push((record.database, record.in_transaction, words));
         }
         Ok(())
