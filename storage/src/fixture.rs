@@ -86,7 +86,7 @@ impl Fixture {
 }
 
 /// The records as text, words separated by blanks.
-fn records(effects: &Effects) -> Vec<String> {
+pub(crate) fn records(effects: &Effects) -> Vec<String> {
     let mut texts = Vec::new();
     for (_, mut bytes) in effects.runs() {
         while let Ok(Some((simurgh_protocol::resp::decode::Value::Array(words), length))) =

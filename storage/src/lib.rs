@@ -10,7 +10,9 @@ mod database;
 pub mod dump;
 mod effects;
 mod entry;
+pub mod eviction;
 pub mod expire;
+pub mod expiry;
 #[cfg(test)]
 mod fixture;
 pub mod generic;

@@ -4,6 +4,7 @@
 //! names keys of several shards finds them all held, so it is atomic without a coordinator.
 
 use crate::database::Database;
+use crate::eviction::Pool;
 use crate::hash::{Key, KeyHasher, SLOTS};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -95,6 +96,8 @@ pub struct Shard {
     index: usize,
     databases: Vec<Database>,
     watched: BTreeMap<(usize, Vec<u8>), Watched>,
+    /// The keys that are the first to go when memory is short.
+    pub(crate) eviction_pool: Pool,
     /// What `INFO` reads.
     pub stats: ShardStats,
     /// Position in the log of the last record that changed this shard: what a read that saw it must wait for.
@@ -106,7 +109,14 @@ impl Shard {
     #[must_use]
     pub fn new(index: usize, layout: &Layout) -> Self {
         let databases = (0..layout.databases).map(|_| Database::new(layout.slots_of(index))).collect();
-        Self { index, databases, watched: BTreeMap::new(), stats: ShardStats::default(), log_position: 0 }
+        Self {
+            index,
+            databases,
+            watched: BTreeMap::new(),
+            eviction_pool: Pool::default(),
+            stats: ShardStats::default(),
+            log_position: 0,
+        }
     }
 
     /// All shards of a layout.
@@ -119,6 +129,12 @@ impl Shard {
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// Number of databases.
+    #[must_use]
+    pub fn databases(&self) -> usize {
+        self.databases.len()
     }
 
     /// Its part of a database.
