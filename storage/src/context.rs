@@ -174,16 +174,22 @@ impl<'a> Context<'a> {
         self.find_used(key).is_some()
     }
 
-    /// Finds a key and notes the access.
+    /// Finds a key whose time has not come and notes the access, in one visit to its shard.
     #[inline]
     fn find_used(&mut self, key: &Key<'_>) -> Option<Spot> {
-        let spot = self.find_live(key)?;
+        let (database, now_ms) = (self.database, self.now_ms);
+        let entries = self.shards.shard(self.layout.shard_of(key)).database_mut(database);
+        let spot = entries.find(key)?;
+        let view = entries.view_at(spot);
+        if view.expires_at().is_some_and(|at| at <= now_ms) && !self.replaying {
+            self.expire(key);
+            return None;
+        }
         if !self.no_touch {
-            let (policy, now_ms) = (self.settings.access, self.now_ms);
-            let before = self.database_of(key).view_at(spot).access();
-            let access = policy.used(before, now_ms, || self.random.unit());
+            let before = view.access();
+            let access = self.settings.access.used(before, now_ms, || self.random.unit());
             if access != before {
-                self.database_of(key).occupied_at(spot, key.hash).set_access(access);
+                entries.occupied_at(spot, key.hash).set_access(access);
             }
         }
         Some(spot)
@@ -202,30 +208,44 @@ impl<'a> Context<'a> {
         Some(spot)
     }
 
-    /// Stores a value under a key, new or not.
+    /// Stores a value under a key, new or not; where it is there, in place, with one look at the table.
+    #[inline]
     pub fn store(&mut self, key: &Key<'_>, value: Value<'_>, expiry: Expiry) {
         self.store_as(key, value, value.encoding(), expiry);
     }
 
     /// Stores a value with a chosen encoding.
     pub fn store_as(&mut self, key: &Key<'_>, value: Value<'_>, encoding: Encoding, expiry: Expiry) {
-        let access = self.settings.access.fresh(self.now_ms);
-        let database = self.database_of(key);
-        match database.occupied(key) {
-            Some(mut entry) => {
-                entry.set_value(value, encoding);
-                match expiry {
-                    Expiry::Keep => {}
-                    Expiry::Clear => entry.set_expiry(None),
-                    Expiry::At(at) => entry.set_expiry(Some(at)),
-                }
-            }
-            None => {
-                let expires_at = if let Expiry::At(at) = expiry { Some(at) } else { None };
-                database.insert(key, value, encoding, expires_at, access);
+        let (database, now_ms, policy) = (self.database, self.now_ms, self.settings.access);
+        let shard = self.shards.shard(self.layout.shard_of(key));
+        let entries = shard.database_mut(database);
+        let Some(spot) = entries.find(key) else {
+            let expires_at = if let Expiry::At(at) = expiry { Some(at) } else { None };
+            entries.insert(key, value, encoding, expires_at, policy.fresh(now_ms));
+            shard.key_changed(database, key.bytes);
+            self.effects.change();
+            return;
+        };
+        let (old_access, old_expiry) = (entries.view_at(spot).access(), entries.view_at(spot).expires_at());
+        if old_expiry.is_some_and(|at| at <= now_ms) && !self.replaying {
+            self.expire(key);
+            return self.store_as(key, value, encoding, expiry);
+        }
+        let expires_at = match expiry {
+            Expiry::Keep => old_expiry,
+            Expiry::Clear => None,
+            Expiry::At(at) => Some(at),
+        };
+        let mut entry = entries.occupied_at(spot, key.hash);
+        entry.replace(value, encoding, expires_at);
+        if !self.no_touch {
+            let access = policy.used(old_access, now_ms, || self.random.unit());
+            if access != old_access {
+                entry.set_access(access);
             }
         }
-        self.changed(key);
+        shard.key_changed(database, key.bytes);
+        self.effects.change();
     }
 
     /// Puts a whole entry under its key, in place of what was there. Watchers are told; counting the change is the caller's, who

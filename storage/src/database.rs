@@ -340,8 +340,19 @@ impl<'a> Occupied<'a> {
     }
 
     /// Replaces the value; expiry and access field stay.
+    #[inline]
     pub fn set_value(&mut self, value: Value<'_>, encoding: Encoding) {
         self.change(|entry| entry.set_value(value, encoding));
+    }
+
+    /// Replaces value and expiry; the access field stays.
+    #[inline]
+    pub fn replace(&mut self, value: Value<'_>, encoding: Encoding, expires_at: Option<i64>) {
+        let before = self.view().expires_at();
+        self.change(|entry| entry.replace(value, encoding, expires_at));
+        if before != expires_at {
+            self.index_expiry(before, expires_at);
+        }
     }
 
     /// Grows a value that is bytes to `length` (zeros behind) and gives its bytes to `with`.
@@ -359,12 +370,17 @@ impl<'a> Occupied<'a> {
         if before == expires_at {
             return;
         }
+        self.change(|entry| entry.set_expiry(expires_at));
+        self.index_expiry(before, expires_at);
+    }
+
+    /// Moves the key in the index of expiries.
+    fn index_expiry(&mut self, before: Option<i64>, after: Option<i64>) {
         if let Some(at) = before {
             self.database.expiries.remove(&(at, self.hash));
             self.database.count_expiring(self.slot, false);
         }
-        self.change(|entry| entry.set_expiry(expires_at));
-        if let Some(at) = expires_at {
+        if let Some(at) = after {
             self.database.expiries.insert((at, self.hash));
             self.database.count_expiring(self.slot, true);
         }

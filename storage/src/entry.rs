@@ -7,13 +7,14 @@
 //! ```
 //!
 //! One pointer leads from the table to everything a GET needs, and a key without an expiry pays nothing for those that have
-//! one. Values grow by `realloc`: the allocator's size classes are at least an eighth apart, so appending stays amortised
-//! without a capacity field.
+//! one. What is asked of the allocator is a whole size class, so a value may change its length within the class without a call
+//! to it; the classes are at least an eighth apart, so appending stays amortised without a capacity field.
 //!
 //! This file and `slot_table.rs` hold the crate's only `unsafe` code. The invariant behind all of it: an [`Entry`] points to a
-//! live allocation of exactly `size()` bytes with the header above, owned by that `Entry` alone.
+//! live allocation of exactly `size_class(size())` bytes with the header above, owned by that `Entry` alone.
 #![allow(unsafe_code)]
 
+use crate::database::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::NonNull;
 
@@ -212,7 +213,7 @@ impl<'a> EntryRef<'a> {
         Some(i64::from_ne_bytes(bytes.try_into().expect("an expiry takes eight bytes")))
     }
 
-    /// Bytes that the entry asked of the allocator.
+    /// Bytes that the entry fills of its allocation.
     #[must_use]
     pub fn size(&self) -> usize {
         HEADER + self.key_length() + self.value_length() + if self.has_expiry() { EXPIRY } else { 0 }
@@ -220,7 +221,7 @@ impl<'a> EntryRef<'a> {
 }
 
 fn layout(size: usize) -> Layout {
-    Layout::from_size_align(size, 4).expect("lengths are below 2^31 each")
+    Layout::from_size_align(size_class(size), 4).expect("lengths are below 2^31 each")
 }
 
 impl Entry {
@@ -292,12 +293,13 @@ impl Entry {
     }
 
     fn reallocate(&mut self, from: usize, to: usize) {
+        let (from, to) = (layout(from), layout(to));
         if from == to {
             return;
         }
-        // SAFETY: `from` is the size of the allocation, `to` is not zero.
-        let base = unsafe { realloc(self.0.as_ptr(), layout(from), to) };
-        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout(to)) };
+        // SAFETY: `from` is the layout of the allocation, `to` is not empty and differs from it in size alone.
+        let base = unsafe { realloc(self.0.as_ptr(), from, to.size()) };
+        let Some(base) = NonNull::new(base) else { handle_alloc_error(to) };
         self.0 = base;
     }
 
@@ -314,11 +316,17 @@ impl Entry {
 
     /// Replaces the value; key, expiry and access field stay.
     pub fn set_value(&mut self, value: Value<'_>, encoding: Encoding) {
-        let expires_at = self.view().expires_at();
-        let length = value.stored_length();
+        self.replace(value, encoding, self.view().expires_at());
+    }
+
+    /// Replaces value and expiry; key and access field stay.
+    pub fn replace(&mut self, value: Value<'_>, encoding: Encoding, expires_at: Option<i64>) {
+        let (size, key_length, length) = (self.view().size(), self.view().key_length(), value.stored_length());
         assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
-        self.resize_allocation(length);
+        self.reallocate(size, HEADER + key_length + length + if expires_at.is_some() { EXPIRY } else { 0 });
         self.set_encoding(encoding);
+        self.set_word(1, key_length as u32 | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
+        self.set_word(2, length as u32);
         self.write_value(value);
         self.restore_expiry(expires_at);
     }

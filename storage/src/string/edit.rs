@@ -1,6 +1,6 @@
 //! APPEND and SETRANGE: commands that change a string where it lies.
 
-use super::checked_length;
+use super::{checked_length, longest};
 use crate::context::{Context, Expiry};
 use crate::database::Occupied;
 use crate::entry::{Encoding, Value};
@@ -25,14 +25,14 @@ fn overwrite(entry: &mut Occupied<'_>, offset: usize, bytes: &[u8]) -> usize {
 
 /// `APPEND key value`: the new length.
 pub fn append(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    let (key, bytes) = (cx.first_key(args), args.at(2));
-    let Some(old) = cx.write(&key).map(|entry| entry.view().value().text_length()) else {
+    let (key, bytes, longest) = (cx.first_key(args), args.at(2), longest(cx));
+    let Some(mut entry) = cx.write(&key) else {
         cx.store(&key, Value::from_bytes(bytes), Expiry::Clear);
         cx.reply.count(bytes.len());
         return Ok(());
     };
-    checked_length(cx, old, bytes.len())?;
-    let mut entry = cx.database_of(&key).occupied(&key).expect("it was found just now");
+    let old = entry.view().value().text_length();
+    checked_length(old, bytes.len(), longest)?;
     let length = overwrite(&mut entry, old, bytes);
     cx.changed(&key);
     cx.reply.count(length);
@@ -44,19 +44,26 @@ pub fn setrange(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
     let (key, bytes) = (cx.first_key(args), args.at(3));
     let offset = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
     let offset = usize::try_from(offset).map_err(|_| CommandError::OffsetOutOfRange)?;
-    let old = cx.write(&key).map(|entry| entry.view().value().text_length());
+    let longest = longest(cx);
+    let old = cx.write(&key);
     if bytes.is_empty() {
-        cx.reply.count(old.unwrap_or(0));
+        let length = old.map_or(0, |entry| entry.view().value().text_length());
+        cx.reply.count(length);
         return Ok(());
     }
-    checked_length(cx, offset, bytes.len())?;
-    if old.is_none() {
-        cx.store_as(&key, Value::Bytes(b""), Encoding::Raw, Expiry::Clear);
-    } else {
-        cx.changed(&key);
-    }
-    let mut entry = cx.database_of(&key).occupied(&key).expect("it was found or stored just now");
-    let length = overwrite(&mut entry, offset, bytes);
+    checked_length(offset, bytes.len(), longest)?;
+    let length = match old {
+        Some(mut entry) => {
+            let length = overwrite(&mut entry, offset, bytes);
+            cx.changed(&key);
+            length
+        }
+        None => {
+            cx.store_as(&key, Value::Bytes(b""), Encoding::Raw, Expiry::Clear);
+            let mut entry = cx.database_of(&key).occupied(&key).expect("it was stored just now");
+            overwrite(&mut entry, offset, bytes)
+        }
+    };
     cx.reply.count(length);
     Ok(())
 }

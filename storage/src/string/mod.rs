@@ -62,8 +62,12 @@ fn reply_value_or_null(reply: &mut Reply, value: Option<Value<'_>>) {
     }
 }
 
-/// `offset + length`, unless a string of that length is longer than one may be.
-fn checked_length(cx: &Context<'_>, offset: usize, length: usize) -> Result<usize, CommandError> {
-    let longest = usize::try_from(cx.settings.bulk_max).unwrap_or(usize::MAX).min(LENGTH_MAX);
+/// The longest that a string may become, in bytes.
+fn longest(cx: &Context<'_>) -> usize {
+    usize::try_from(cx.settings.bulk_max).unwrap_or(usize::MAX).min(LENGTH_MAX)
+}
+
+/// `offset + length`, unless that is longer than a string may be.
+fn checked_length(offset: usize, length: usize, longest: usize) -> Result<usize, CommandError> {
     offset.checked_add(length).filter(|total| *total <= longest).ok_or(CommandError::StringTooLong)
 }
