@@ -1,2 +1,47 @@
-//! Placeholder.
-fn main() {}
+//! The `simurgh` binary: reads what it was asked to do, then does that.
+
+mod arguments;
+mod check_config;
+mod load;
+mod print_config;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use arguments::{Sources, Start};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "\n{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<ExitCode> {
+    let start = arguments::parse(std::env::args_os(), std::env::vars_os())?;
+    let mut out = io::stdout().lock();
+    match start {
+        Start::Help => out.write_all(arguments::HELP.as_bytes())?,
+        Start::Version => writeln!(out, "Simurgh {} (Redis 8.2.3)", env!("CARGO_PKG_VERSION"))?,
+        Start::PrintConfig(sources) => print_config::print_config(&load::load(&sources)?.settings, &mut out)?,
+        Start::CheckConfig(sources) => {
+            let starts = check_config::check_config(&sources, &mut out)?;
+            return Ok(if starts { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Start::CheckAof { fix, file } => anyhow::bail!("check-aof {} (fix: {fix}) is not built yet", file.display()),
+        Start::Serve(sources) => serve(&sources)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn serve(sources: &Sources) -> anyhow::Result<()> {
+    let load::Loaded { settings, file, without_meaning } = load::load(sources)?;
+    for setting in &without_meaning {
+        writeln!(io::stderr(), "{setting}")?;
+    }
+    let (port, file) = (settings.config().port, file.unwrap_or_default());
+    anyhow::bail!("the node for port {port} (configuration: {}) is not built yet", file.display())
+}

@@ -11,6 +11,8 @@
 //! Everything is pure: files are read by a closure that the caller gives, and a change by `CONFIG SET` is a value that
 //! the node takes over once its side effects (a port, a folder) have succeeded.
 
+#[cfg(test)]
+mod document;
 mod memory;
 mod redis_conf;
 mod rewrite;
