@@ -19,3 +19,4 @@ pub mod resp;
 pub mod server;
 pub mod text;
 pub mod vocabulary;
+pub mod writes;

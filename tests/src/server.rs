@@ -109,6 +109,12 @@ impl Server {
 
     /// Starts the process (again) on the folder it has, and waits until it answers.
     pub fn launch(&mut self) -> Result<()> {
+        self.spawn()?;
+        self.wait_until_ready()
+    }
+
+    /// Starts the process on the folder it has, without waiting.
+    pub fn spawn(&mut self) -> Result<()> {
         let path = self.program.path()?;
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("server.log"))?;
         let port = self.address.port().to_string();
@@ -123,7 +129,7 @@ impl Server {
             .spawn()
             .with_context(|| format!("{} does not start", path.display()))?;
         self.child = Some(child);
-        self.wait_until_ready()
+        Ok(())
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
