@@ -219,13 +219,16 @@ impl Step {
     fn apply(&self, before: Number) -> Result<Option<(Number, Number)>, CommandError> {
         let Some(after) = self.sum_within(before) else { return Ok(None) };
         let added = match (before, after) {
-            (Number::Integer(before), Number::Integer(after)) => after.checked_sub(before).map(Number::Integer),
-            (Number::Float(before), Number::Float(after)) => {
-                Some(after.subtract(before)).filter(|added| added.is_finite()).map(Number::Float)
+            (Number::Integer(before), Number::Integer(after)) => {
+                let added = after.checked_sub(before);
+                Number::Integer(added.ok_or(CommandError::Text("ERR applied increment would overflow"))?)
             }
-            (Number::Integer(_), Number::Float(_)) | (Number::Float(_), Number::Integer(_)) => None,
+            (Number::Float(before), Number::Float(after)) => {
+                let added = Some(after.subtract(before)).filter(|added| added.is_finite());
+                Number::Float(added.ok_or(CommandError::Text("ERR applied increment would be Infinity"))?)
+            }
+            (Number::Integer(_), Number::Float(_)) | (Number::Float(_), Number::Integer(_)) => return Ok(None),
         };
-        let added = added.ok_or(CommandError::Text("ERR applied increment would overflow"))?;
         Ok(Some((after, added)))
     }
 
