@@ -140,3 +140,103 @@ pub fn restore(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
     cx.reply.ok();
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expire;
+    use crate::fixture::Fixture;
+    use crate::object;
+    use crate::string;
+
+    /// `v`, as Redis 8.2.3 dumps it.
+    const PAYLOAD: &[u8] = b"\x00\x01v\x0c\x00Z~\xfar\xe3\x12\x14\x87";
+
+    fn run(fixture: &mut Fixture, key: &str, ttl: &str, payload: &[u8], options: &str) -> (String, Vec<String>) {
+        let mut words = vec![&b"RESTORE"[..], key.as_bytes(), ttl.as_bytes(), payload];
+        words.extend(options.split_whitespace().map(str::as_bytes));
+        let (reply, log) = fixture.run_bytes(restore, &words);
+        (String::from_utf8(reply).unwrap().trim_end().to_owned(), log)
+    }
+
+    /// Redis 8.2.3 answered so, case for case.
+    #[test]
+    fn errors_come_in_redis_s_order() {
+        let mut fixture = Fixture::new();
+        fixture.reply(string::setnx, &["SETNX", "d", "v"]);
+        let busy = "-BUSYKEY Target key name already exists.";
+        let damaged = "-ERR DUMP payload version or checksum are wrong";
+        for (key, ttl, payload, options, reply) in [
+            ("d", "0", PAYLOAD, "", busy),
+            ("d", "abc", b"bad", "", busy),
+            ("d", "-1", b"bad", "", busy),
+            ("d", "abc", b"bad", "foo", "-ERR syntax error"),
+            ("d", "0", b"bad", "REPLACE", damaged),
+            ("f", "-1", PAYLOAD, "ABSTTL", "-ERR Invalid TTL value, must be >= 0"),
+            ("f", "x", PAYLOAD, "", "-ERR value is not an integer or out of range"),
+            ("f", "5000", b"bad", "", damaged),
+            ("h", "0", PAYLOAD, "FREQ 5 IDLETIME 5", "-ERR syntax error"),
+            ("h", "0", PAYLOAD, "IDLETIME 5 FREQ 5", "-ERR syntax error"),
+            ("h", "0", PAYLOAD, "IDLETIME", "-ERR syntax error"),
+            ("h", "0", PAYLOAD, "IDLETIME -1", "-ERR Invalid IDLETIME value, must be >= 0"),
+            ("h", "0", PAYLOAD, "IDLETIME x", "-ERR value is not an integer or out of range"),
+            ("h", "0", PAYLOAD, "FREQ -1", "-ERR Invalid FREQ value, must be >= 0 and <= 255"),
+            ("h", "0", PAYLOAD, "FREQ 256", "-ERR Invalid FREQ value, must be >= 0 and <= 255"),
+        ] {
+            assert_eq!(run(&mut fixture, key, ttl, payload, options), (reply.into(), vec![]), "{key} {ttl} {options}");
+        }
+    }
+
+    #[test]
+    fn a_restore_is_recorded_as_what_came_of_it() {
+        let mut fixture = Fixture::new();
+        let mut check = |key: &str, ttl: &str, options: &str, log: &[&str]| {
+            let expected = ("+OK".into(), log.iter().map(ToString::to_string).collect());
+            assert_eq!(run(&mut fixture, key, ttl, PAYLOAD, options), expected, "{key} {ttl} {options}");
+        };
+        check("e", "0", "", &["SET e v"]);
+        check("e", "5000", "replace", &["SET e v PXAT 1005000"]);
+        check("e", "2000000", "REPLACE ABSTTL", &["SET e v PXAT 2000000"]);
+        check("e", "0", "REPLACE ABSTTL", &["SET e v"]);
+        check("e", "1000000", "REPLACE ABSTTL", &["DEL e"]);
+        check("e", "1000000", "ABSTTL", &[]);
+        // C11: the sum is beyond 64 bits. Redis's wraps around, so the key is gone at once.
+        check("e", "9223372036854775807", "", &[]);
+        check("e", "9223372036854775807", "ABSTTL", &["SET e v PXAT 9223372036854775807"]);
+        assert_eq!(fixture.reply(string::get, &["GET", "e"]), "$1 v ");
+        assert_eq!(fixture.reply(expire::pexpiretime, &["PEXPIRETIME", "e"]), ":9223372036854775807 ");
+    }
+
+    #[test]
+    fn idle_time_and_frequency_are_restored_where_they_fit_the_policy() {
+        let mut fixture = Fixture::new();
+        run(&mut fixture, "i", "0", PAYLOAD, "IDLETIME 5");
+        assert_eq!(fixture.reply(object::idletime, &["OBJECT", "IDLETIME", "i"]), ":5 ");
+        run(&mut fixture, "i", "0", PAYLOAD, "IDLETIME 9223372036854775807 REPLACE");
+        assert_eq!(fixture.reply(object::idletime, &["OBJECT", "IDLETIME", "i"]), ":16777214 ");
+        run(&mut fixture, "i", "0", PAYLOAD, "FREQ 9 REPLACE");
+        assert_eq!(fixture.reply(object::idletime, &["OBJECT", "IDLETIME", "i"]), ":0 ");
+        fixture.settings.access = AccessPolicy::Lfu { log_factor: 10, decay_minutes: 1 };
+        run(&mut fixture, "i", "0", PAYLOAD, "FREQ 9 REPLACE");
+        assert_eq!(fixture.reply(object::freq, &["OBJECT", "FREQ", "i"]), ":9 ");
+        run(&mut fixture, "i", "0", PAYLOAD, "IDLETIME 9 REPLACE");
+        assert_eq!(fixture.reply(object::freq, &["OBJECT", "FREQ", "i"]), ":5 ");
+    }
+
+    #[test]
+    fn what_is_dumped_is_restored() {
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.reply(dump, &["DUMP", "nokey"]), "$-1 ");
+        for (name, value) in [("n", "12"), ("s", "text"), ("l", "0123456789".repeat(50).as_str())] {
+            fixture.reply(string::setnx, &["SETNX", name, value]);
+            let (reply, log) = fixture.run_bytes(dump, &[b"DUMP", name.as_bytes()]);
+            assert_eq!(log, Vec::<String>::new());
+            let start = reply.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+            let payload = &reply[start..reply.len() - 2];
+            run(&mut fixture, "copy", "0", payload, "REPLACE");
+            let encodings = ["copy", name].map(|name| fixture.reply(object::encoding, &["OBJECT", "ENCODING", name]));
+            assert_eq!(fixture.reply(string::get, &["GET", "copy"]), format!("${} {value} ", value.len()));
+            assert_eq!(encodings[0], encodings[1]);
+        }
+    }
+}

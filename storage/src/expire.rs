@@ -182,3 +182,140 @@ fn left(at: i64, now_ms: i64) -> i64 {
 fn seconds(milliseconds: i64) -> i64 {
     milliseconds / 1000 + (milliseconds % 1000 + 500) / 1000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, Handler};
+    use crate::{generic, string};
+
+    fn with_k() -> Fixture {
+        let mut fixture = Fixture::new();
+        fixture.reply(string::setnx, &["SETNX", "k", "v"]);
+        fixture
+    }
+
+    /// Handler, request, reply, records.
+    type Case = (Handler, &'static str, &'static str, &'static [&'static str]);
+
+    fn check(fixture: &mut Fixture, cases: &[Case]) {
+        for (handler, line, reply, log) in cases {
+            let words: Vec<&str> = line.split(' ').collect();
+            let expected = (format!("{reply} "), log.iter().map(ToString::to_string).collect());
+            assert_eq!(fixture.run(*handler, &words), expected, "{line}");
+        }
+    }
+
+    /// Redis 8.2.3 answered so.
+    #[test]
+    fn errors_come_in_redis_s_order() {
+        let incompatible = "-ERR NX and XX, GT or LT options at the same time are not compatible";
+        check(
+            &mut with_k(),
+            &[
+                (expire, "EXPIRE k 10 NX XX", incompatible, &[]),
+                (expire, "EXPIRE k 10 NX GT", incompatible, &[]),
+                (expire, "EXPIRE k 10 GT LT", "-ERR GT and LT options at the same time are not compatible", &[]),
+                (expire, "EXPIRE k abc foo", "-ERR Unsupported option foo", &[]),
+                (expire, "EXPIRE nokey abc", "-ERR value is not an integer or out of range", &[]),
+                (expire, "EXPIRE nokey 9223372036854775807", "-ERR invalid expire time in 'expire' command", &[]),
+                (expire, "EXPIRE nokey 10", ":0", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn c11_times_at_the_boundaries_of_64_bits() {
+        check(
+            &mut with_k(),
+            &[
+                (expire, "EXPIRE k 9223372036854775807", "-ERR invalid expire time in 'expire' command", &[]),
+                (expire, "EXPIRE k -9223372036854775808", "-ERR invalid expire time in 'expire' command", &[]),
+                (expire, "EXPIRE k 9223372036854775", "-ERR invalid expire time in 'expire' command", &[]),
+                (expire, "EXPIRE k 9223372036854775808", "-ERR value is not an integer or out of range", &[]),
+                (pexpire, "PEXPIRE k 9223372036854775807", "-ERR invalid expire time in 'pexpire' command", &[]),
+                (expireat, "EXPIREAT k 9223372036854775807", "-ERR invalid expire time in 'expireat' command", &[]),
+                (pexpireat, "PEXPIREAT k 9223372036854775807", ":1", &["PEXPIREAT k 9223372036854775807"]),
+                (pexpiretime, "PEXPIRETIME k", ":9223372036854775807", &[]),
+                (expiretime, "EXPIRETIME k", ":9223372036854776", &[]),
+                (pttl, "PTTL k", ":9223372036853775807", &[]),
+                (ttl, "TTL k", ":9223372036853776", &[]),
+                (pexpire, "PEXPIRE k -9223372036854775808", ":1", &["DEL k"]),
+                (generic::exists, "EXISTS k", ":0", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_log_gets_the_outcome() {
+        check(
+            &mut with_k(),
+            &[
+                (expire, "EXPIRE k 100", ":1", &["PEXPIREAT k 1100000"]),
+                (expireat, "EXPIREAT k 2000", ":1", &["PEXPIREAT k 2000000"]),
+                (pexpire, "PEXPIRE k 100", ":1", &["PEXPIREAT k 1000100"]),
+                (persist, "PERSIST k", ":1", &["PERSIST k"]),
+                (persist, "PERSIST k", ":0", &[]),
+                (persist, "PERSIST nokey", ":0", &[]),
+                (pexpireat, "PEXPIREAT k 1000000", ":1", &["DEL k"]),
+                (pexpireat, "PEXPIREAT k 1000000", ":0", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn conditions_compare_with_the_present_expiry() {
+        check(
+            &mut with_k(),
+            &[
+                (expire, "EXPIRE k 10 XX", ":0", &[]),
+                (expire, "EXPIRE k 10 GT", ":0", &[]),
+                (expire, "EXPIRE k 10 xx gt", ":0", &[]),
+                (expire, "EXPIRE k 10 LT", ":1", &["PEXPIREAT k 1010000"]),
+                (expire, "EXPIRE k 20 NX", ":0", &[]),
+                (expire, "EXPIRE k 10 GT", ":0", &[]),
+                (expire, "EXPIRE k 10 LT", ":0", &[]),
+                (expire, "EXPIRE k 20 XX GT", ":1", &["PEXPIREAT k 1020000"]),
+                (expire, "EXPIRE k 5 XX LT", ":1", &["PEXPIREAT k 1005000"]),
+                (expire, "EXPIRE k -1 GT", ":0", &[]),
+                (expire, "EXPIRE k -1 LT", ":1", &["DEL k"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn times_left_are_rounded() {
+        let mut fixture = with_k();
+        check(
+            &mut fixture,
+            &[
+                (ttl, "TTL k", ":-1", &[]),
+                (pttl, "PTTL nokey", ":-2", &[]),
+                (expiretime, "EXPIRETIME k", ":-1", &[]),
+                (pexpiretime, "PEXPIRETIME nokey", ":-2", &[]),
+                (pexpire, "PEXPIRE k 1500", ":1", &["PEXPIREAT k 1001500"]),
+                (ttl, "TTL k", ":2", &[]),
+                (expiretime, "EXPIRETIME k", ":1002", &[]),
+            ],
+        );
+        fixture.now_ms += 1;
+        check(&mut fixture, &[(ttl, "TTL k", ":1", &[]), (pttl, "PTTL k", ":1499", &[])]);
+        fixture.now_ms += 1499;
+        check(&mut fixture, &[(ttl, "TTL k", ":-2", &["DEL k"]), (ttl, "TTL k", ":-2", &[])]);
+    }
+
+    #[test]
+    fn a_replay_sets_what_has_passed_and_removes_nothing() {
+        let mut fixture = with_k();
+        fixture.replaying = true;
+        check(
+            &mut fixture,
+            &[
+                (pexpireat, "PEXPIREAT k 1", ":1", &["PEXPIREAT k 1"]),
+                (pexpiretime, "PEXPIRETIME k", ":1", &[]),
+                (pexpireat, "PEXPIREAT k 2000000", ":1", &["PEXPIREAT k 2000000"]),
+                (string::get, "GET k", "$1 v", &[]),
+            ],
+        );
+    }
+}

@@ -23,11 +23,16 @@ pub(crate) struct Fixture {
     pub settings: Settings,
     pub random: Random,
     pub discarded: Vec<Database>,
+    pub replaying: bool,
 }
 
 impl Fixture {
     pub fn new() -> Self {
-        let layout = Layout { shards: 4, databases: 16, hasher: KeyHasher::new(42) };
+        Self::with_shards(4)
+    }
+
+    pub fn with_shards(shards: usize) -> Self {
+        let layout = Layout { shards, databases: 16, hasher: KeyHasher::new(42) };
         Self {
             shards: Shard::all(&layout),
             layout,
@@ -37,6 +42,7 @@ impl Fixture {
             settings: Settings { access: AccessPolicy::Lru, bulk_max: 512 << 20, lazy_flush: false, compress: true },
             random: Random::new(7),
             discarded: Vec::new(),
+            replaying: false,
         }
     }
 
@@ -72,7 +78,7 @@ impl Fixture {
             random: &mut self.random,
             first_hash: None,
             no_touch: false,
-            replaying: false,
+            replaying: self.replaying,
             discarded: &mut self.discarded,
             shards: &mut self.shards,
         };

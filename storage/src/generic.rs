@@ -142,3 +142,141 @@ pub fn copy(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     cx.reply.integer(i64::from(is_copied));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::lru_of_idle;
+    use crate::fixture::Fixture;
+    use crate::shard::WatchFlag;
+    use crate::{expire, object, string};
+
+    /// A fixture with `k` = `v`.
+    fn with_k() -> Fixture {
+        let mut fixture = Fixture::new();
+        fixture.reply(string::setnx, &["SETNX", "k", "v"]);
+        fixture
+    }
+
+    fn check(fixture: &mut Fixture, handler: crate::fixture::Handler, line: &str, reply: &str, log: &[&str]) {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(
+            fixture.run(handler, &words),
+            (format!("{reply} "), log.iter().map(ToString::to_string).collect()),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn keys_are_counted_as_often_as_they_are_named() {
+        let mut fixture = with_k();
+        check(&mut fixture, exists, "EXISTS k k nokey", ":2", &[]);
+        check(&mut fixture, touch, "TOUCH k k nokey", ":2", &[]);
+        check(&mut fixture, type_of, "TYPE k", "+string", &[]);
+        check(&mut fixture, type_of, "TYPE nokey", "+none", &[]);
+        check(&mut fixture, del, "DEL nokey", ":0", &[]);
+        check(&mut fixture, del, "DEL k k", ":1", &["DEL k k"]);
+        check(&mut fixture, unlink, "UNLINK k", ":0", &[]);
+    }
+
+    /// Redis 8.2.3 answered so, and logged so.
+    #[test]
+    fn rename() {
+        let mut fixture = with_k();
+        check(&mut fixture, super::rename, "RENAME nokey nokey", "-ERR no such key", &[]);
+        check(&mut fixture, super::rename, "RENAME nokey k", "-ERR no such key", &[]);
+        check(&mut fixture, super::rename, "RENAME k k", "+OK", &[]);
+        check(&mut fixture, renamenx, "RENAMENX k k", ":0", &[]);
+        check(&mut fixture, renamenx, "RENAMENX nokey nokey", "-ERR no such key", &[]);
+        check(&mut fixture, string::setnx, "SETNX other w", ":1", &["SETNX other w"]);
+        check(&mut fixture, renamenx, "RENAMENX k other", ":0", &[]);
+        fixture.reply(expire::pexpireat, &["PEXPIREAT", "k", "2000000"]);
+        check(&mut fixture, super::rename, "RENAME k other", "+OK", &["RENAME k other"]);
+        check(&mut fixture, string::get, "GET other", "$1 v", &[]);
+        check(&mut fixture, expire::pexpiretime, "PEXPIRETIME other", ":2000000", &[]);
+        check(&mut fixture, exists, "EXISTS k", ":0", &[]);
+    }
+
+    #[test]
+    fn an_expired_source_or_target_is_removed_first_and_that_is_recorded() {
+        let mut fixture = with_k();
+        fixture.reply(string::setnx, &["SETNX", "old", "1"]);
+        fixture.reply(expire::pexpire, &["PEXPIRE", "old", "5"]);
+        fixture.now_ms += 5;
+        check(&mut fixture, renamenx, "RENAMENX k old", ":1", &["DEL old", "RENAMENX k old"]);
+        fixture.reply(expire::pexpire, &["PEXPIRE", "old", "5"]);
+        fixture.now_ms += 5;
+        check(&mut fixture, super::rename, "RENAME old k", "-ERR no such key", &["DEL old"]);
+        check(&mut fixture, copy, "COPY old k", ":0", &[]);
+    }
+
+    /// Redis 8.2.3 answered so.
+    #[test]
+    fn move_between_databases() {
+        let out_of_range = "-ERR value is out of range, value must between -2147483648 and 2147483647";
+        let mut fixture = with_k();
+        check(&mut fixture, move_key, "MOVE nokey 0", "-ERR source and destination objects are the same", &[]);
+        check(&mut fixture, move_key, "MOVE k 16", "-ERR DB index is out of range", &[]);
+        check(&mut fixture, move_key, "MOVE k -1", "-ERR DB index is out of range", &[]);
+        check(&mut fixture, move_key, "MOVE k abc", "-ERR value is not an integer or out of range", &[]);
+        check(&mut fixture, move_key, "MOVE k 9999999999", out_of_range, &[]);
+        check(&mut fixture, move_key, "MOVE nokey 1", ":0", &[]);
+        fixture.reply(expire::pexpireat, &["PEXPIREAT", "k", "2000000"]);
+        check(&mut fixture, move_key, "MOVE k 1", ":1", &["MOVE k 1"]);
+        check(&mut fixture, string::setnx, "SETNX k w", ":1", &["SETNX k w"]);
+        check(&mut fixture, move_key, "MOVE k 1", ":0", &[]);
+        fixture.database = 1;
+        check(&mut fixture, string::get, "GET k", "$1 v", &[]);
+        check(&mut fixture, expire::pexpiretime, "PEXPIRETIME k", ":2000000", &[]);
+    }
+
+    /// Redis 8.2.3 answered so.
+    #[test]
+    fn copy_within_and_between_databases() {
+        let mut fixture = with_k();
+        for line in ["COPY k k", "COPY k k DB 0", "COPY nokey nokey"] {
+            check(&mut fixture, copy, line, "-ERR source and destination objects are the same", &[]);
+        }
+        check(&mut fixture, copy, "COPY k j DB", "-ERR syntax error", &[]);
+        check(&mut fixture, copy, "COPY k j FOO DB 99", "-ERR syntax error", &[]);
+        check(&mut fixture, copy, "COPY k k DB 99", "-ERR DB index is out of range", &[]);
+        check(&mut fixture, copy, "COPY k k DB abc", "-ERR value is not an integer or out of range", &[]);
+        check(&mut fixture, copy, "COPY nokey k", ":0", &[]);
+        check(&mut fixture, copy, "COPY k j REPLACE REPLACE", ":1", &["COPY k j REPLACE REPLACE"]);
+        check(&mut fixture, copy, "COPY k j", ":0", &[]);
+        fixture.reply(expire::pexpireat, &["PEXPIREAT", "k", "2000000"]);
+        check(&mut fixture, copy, "COPY k k db 1", ":1", &["COPY k k db 1"]);
+        check(&mut fixture, copy, "COPY k k DB 1", ":0", &[]);
+        check(&mut fixture, copy, "COPY k k DB 1 REPLACE", ":1", &["COPY k k DB 1 REPLACE"]);
+        check(&mut fixture, expire::pexpiretime, "PEXPIRETIME j", ":-1", &[]);
+        fixture.database = 1;
+        check(&mut fixture, expire::pexpiretime, "PEXPIRETIME k", ":2000000", &[]);
+    }
+
+    #[test]
+    fn a_move_keeps_the_access_field_and_a_copy_is_fresh() {
+        let mut fixture = with_k();
+        let key = fixture.layout.hasher.key(b"k");
+        let shard = fixture.layout.shard_of(&key);
+        let idle = lru_of_idle(50, fixture.now_ms);
+        fixture.shards[shard].database_mut(0).occupied(&key).unwrap().set_access(idle);
+        check(&mut fixture, object::idletime, "OBJECT IDLETIME k", ":50", &[]);
+        check(&mut fixture, copy, "COPY k j", ":1", &["COPY k j"]);
+        check(&mut fixture, object::idletime, "OBJECT IDLETIME j", ":0", &[]);
+    }
+
+    #[test]
+    fn watchers_of_both_keys_are_told() {
+        let mut fixture = with_k();
+        let flags = [b"k", b"j"].map(|name| {
+            let (key, flag) = (fixture.layout.hasher.key(name), WatchFlag::default());
+            let shard = fixture.layout.shard_of(&key);
+            fixture.shards[shard].watch(0, &key, &flag);
+            flag
+        });
+        check(&mut fixture, super::rename, "RENAME nokey j", "-ERR no such key", &[]);
+        assert!(flags.iter().all(|flag| !flag.is_set()));
+        check(&mut fixture, super::rename, "RENAME k j", "+OK", &["RENAME k j"]);
+        assert!(flags.iter().all(WatchFlag::is_set));
+    }
+}

@@ -135,3 +135,120 @@ pub fn swapdb(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
 fn database_index(text: &[u8], error: &'static str) -> Result<i32, CommandError> {
     parse_i64(text).and_then(|number| i32::try_from(number).ok()).ok_or(CommandError::Text(error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::shard::WatchFlag;
+    use crate::{expire, generic, string};
+
+    /// A fixture with keys `a0` to `a9` in database 0, `b0` to `b4` in database 1.
+    fn filled() -> Fixture {
+        let mut fixture = Fixture::new();
+        for (database, letter, count) in [(1, 'b', 5), (0, 'a', 10)] {
+            fixture.database = database;
+            for index in 0..count {
+                fixture.reply(string::setnx, &["SETNX", &format!("{letter}{index}"), "v"]);
+            }
+        }
+        fixture
+    }
+
+    fn watch(fixture: &mut Fixture, database: usize, name: &str) -> WatchFlag {
+        let (key, flag) = (fixture.layout.hasher.key(name.as_bytes()), WatchFlag::default());
+        let shard = fixture.layout.shard_of(&key);
+        fixture.shards[shard].watch(database, &key, &flag);
+        flag
+    }
+
+    #[test]
+    fn keys_lists_what_matches_and_has_not_expired() {
+        let mut fixture = filled();
+        fixture.reply(expire::pexpire, &["PEXPIRE", "a3", "5"]);
+        fixture.now_ms += 5;
+        let mut found: Vec<_> = fixture.reply(keys, &["KEYS", "a[2-4]"]).split(' ').map(str::to_owned).collect();
+        found.sort();
+        assert_eq!(found, ["", "$2", "$2", "*2", "a2", "a4"]);
+        assert_eq!(fixture.reply(keys, &["KEYS", "x*"]), "*0 ");
+        // It looked, and left no trace.
+        assert_eq!(fixture.run(dbsize, &["DBSIZE"]), (":10 ".into(), vec![]));
+    }
+
+    #[test]
+    fn randomkey_finds_every_key_and_removes_expired_ones() {
+        let mut fixture = filled();
+        let mut counts = [0; 10];
+        for _ in 0..1000 {
+            let reply = fixture.reply(randomkey, &["RANDOMKEY"]);
+            counts[reply.trim_end().strip_prefix("$2 a").unwrap().parse::<usize>().unwrap()] += 1;
+        }
+        assert!(counts.iter().all(|count| (50..200).contains(count)), "{counts:?}");
+        for index in 0..9 {
+            fixture.reply(expire::pexpire, &["PEXPIRE", &format!("a{index}"), "5"]);
+        }
+        fixture.now_ms += 5;
+        for _ in 0..50 {
+            assert_eq!(fixture.reply(randomkey, &["RANDOMKEY"]), "$2 a9 ");
+        }
+        assert_eq!(fixture.reply(dbsize, &["DBSIZE"]), ":1 ");
+        fixture.reply(expire::pexpire, &["PEXPIRE", "a9", "5"]);
+        fixture.now_ms += 5;
+        assert_eq!(fixture.run(randomkey, &["RANDOMKEY"]), ("$-1 ".into(), vec!["DEL a9".into()]));
+    }
+
+    /// Redis 8.2.3 logs a flush of what is empty, too.
+    #[test]
+    fn flushes_empty_and_are_always_recorded() {
+        let mut fixture = filled();
+        let (here, absent) = (watch(&mut fixture, 0, "a1"), watch(&mut fixture, 0, "zz"));
+        assert_eq!(fixture.run(flushdb, &["FLUSHDB", "foo"]), ("-ERR syntax error ".into(), vec![]));
+        assert_eq!(fixture.run(flushall, &["FLUSHALL", "ASYNC", "SYNC"]), ("-ERR syntax error ".into(), vec![]));
+        assert_eq!(fixture.run(flushdb, &["FLUSHDB"]), ("+OK ".into(), vec!["FLUSHDB".into()]));
+        assert!(here.is_set() && !absent.is_set());
+        assert_eq!(fixture.run(flushdb, &["FLUSHDB"]), ("+OK ".into(), vec!["FLUSHDB".into()]));
+        fixture.database = 1;
+        assert_eq!(fixture.reply(dbsize, &["DBSIZE"]), ":5 ");
+        fixture.database = 0;
+        assert_eq!(fixture.run(flushall, &["FLUSHALL", "async"]), ("+OK ".into(), vec!["FLUSHALL async".into()]));
+        assert_eq!(fixture.discarded.iter().map(crate::Database::len).sum::<usize>(), 5);
+        fixture.database = 1;
+        assert_eq!(fixture.reply(dbsize, &["DBSIZE"]), ":0 ");
+        assert_eq!(fixture.shards.iter().map(crate::Shard::bytes).sum::<usize>(), 0);
+    }
+
+    #[test]
+    fn a_flush_is_lazy_by_option_or_else_by_setting() {
+        for (lazy, option, is_lazy) in
+            [(false, "", false), (true, "", true), (true, "SYNC", false), (false, "ASYNC", true)]
+        {
+            let mut fixture = filled();
+            fixture.settings.lazy_flush = lazy;
+            let words = ["FLUSHALL", option];
+            fixture.reply(flushall, &words[..1 + usize::from(!option.is_empty())]);
+            assert_eq!(fixture.discarded.is_empty(), !is_lazy, "{lazy} {option}");
+        }
+    }
+
+    /// Redis 8.2.3 answered so.
+    #[test]
+    fn swapdb_exchanges_and_checks_both_numbers_first() {
+        let mut fixture = filled();
+        for (one, other, error) in [
+            ("0", "99", "-ERR DB index is out of range "),
+            ("-1", "0", "-ERR DB index is out of range "),
+            ("a", "1", "-ERR invalid first DB index "),
+            ("99999999999", "0", "-ERR invalid first DB index "),
+            ("99", "a", "-ERR invalid second DB index "),
+        ] {
+            assert_eq!(fixture.run(swapdb, &["SWAPDB", one, other]), (error.into(), vec![]));
+        }
+        let flags = [watch(&mut fixture, 0, "a1"), watch(&mut fixture, 0, "b1"), watch(&mut fixture, 0, "c1")];
+        assert_eq!(fixture.run(swapdb, &["SWAPDB", "0", "0"]), ("+OK ".into(), vec!["SWAPDB 0 0".into()]));
+        assert!(flags.iter().all(|flag| !flag.is_set()));
+        assert_eq!(fixture.run(swapdb, &["SWAPDB", "0", "1"]), ("+OK ".into(), vec!["SWAPDB 0 1".into()]));
+        assert_eq!(flags.map(|flag| flag.is_set()), [true, true, false]);
+        assert_eq!(fixture.reply(dbsize, &["DBSIZE"]), ":5 ");
+        assert_eq!(fixture.reply(generic::exists, &["EXISTS", "b1", "a1"]), ":1 ");
+    }
+}

@@ -89,3 +89,44 @@ pub fn freq(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::string;
+
+    #[test]
+    fn what_is_known_of_a_value() {
+        let mut fixture = Fixture::new();
+        let long = "x".repeat(45);
+        for (name, value, encoding_name) in
+            [("n", "123", "$3 int "), ("e", &long[1..], "$6 embstr "), ("r", &long, "$3 raw ")]
+        {
+            fixture.reply(string::setnx, &["SETNX", name, value]);
+            assert_eq!(fixture.reply(encoding, &["OBJECT", "ENCODING", name]), encoding_name);
+        }
+        assert_eq!(fixture.reply(refcount, &["OBJECT", "REFCOUNT", "n"]), ":1 ");
+        fixture.now_ms += 7_999;
+        assert_eq!(fixture.reply(idletime, &["OBJECT", "IDLETIME", "n"]), ":7 ");
+        fixture.reply(string::get, &["GET", "n"]);
+        assert_eq!(fixture.reply(idletime, &["OBJECT", "IDLETIME", "n"]), ":0 ");
+        for handler in [encoding, refcount, idletime, freq] {
+            assert_eq!(fixture.reply(handler, &["OBJECT", "?", "nokey"]), "$-1 ");
+        }
+        assert!(fixture.reply(freq, &["OBJECT", "FREQ", "n"]).starts_with(
+            "-ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
+             between policies at runtime LRU and LFU data will take some time to adjust."
+        ));
+        fixture.settings.access = AccessPolicy::Lfu { log_factor: 10, decay_minutes: 1 };
+        fixture.reply(string::setnx, &["SETNX", "f", "1"]);
+        assert_eq!(fixture.reply(freq, &["OBJECT", "FREQ", "f"]), ":5 ");
+        fixture.reply(string::get, &["GET", "f"]);
+        assert_eq!(fixture.reply(freq, &["OBJECT", "FREQ", "f"]), ":6 ");
+        assert!(
+            fixture
+                .reply(idletime, &["OBJECT", "IDLETIME", "f"])
+                .starts_with("-ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that")
+        );
+    }
+}

@@ -124,3 +124,7 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
     let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
     Some(if negative { number.wrapping_neg() } else { number })
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;
