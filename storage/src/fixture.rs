@@ -98,9 +98,11 @@ pub(crate) fn records(effects: &Effects) -> Vec<String> {
         while let Ok(Some((simurgh_protocol::resp::decode::Value::Array(words), length))) =
             simurgh_protocol::resp::decode::decode(bytes)
         {
-            let words = words.iter().map(|word| match word {
-                simurgh_protocol::resp::decode::Value::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                other => panic!("a record is made of strings, not {other:?}"),
+            let words = words.iter().map(|word| {
+                let simurgh_protocol::resp::decode::Value::Bulk(bytes) = word else {
+                    panic!("a record is made of strings, not {word:?}")
+                };
+                String::from_utf8_lossy(bytes).into_owned()
             });
             texts.push(words.collect::<Vec<_>>().join(" "));
             bytes = &bytes[length..];

@@ -4,7 +4,7 @@
 //! done at once (SYNC) or handed on to be done off the path (ASYNC).
 
 use crate::context::Context;
-use simurgh_protocol::glob;
+use simurgh_protocol::glob::Glob;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -24,13 +24,13 @@ fn key_count(cx: &mut Context<'_>) -> usize {
 
 /// `KEYS pattern`: every key that matches, those that have expired left out (and left alone).
 pub fn keys(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    let pattern = args.at(1);
+    let pattern = Glob::new(args.at(1));
     let mark = cx.reply.open_array();
     let mut count = 0;
     for index in 0..cx.layout.shards {
         cx.shards.shard(index).database(cx.database).for_each(|entry| {
             let is_live = entry.expires_at().is_none_or(|at| at > cx.now_ms);
-            if is_live && glob::matches(pattern, entry.key()) {
+            if is_live && pattern.matches(entry.key()) {
                 cx.reply.bulk(entry.key());
                 count += 1;
             }

@@ -11,7 +11,7 @@
 
 use crate::context::Context;
 use crate::hash::SLOTS;
-use simurgh_protocol::glob;
+use simurgh_protocol::glob::Glob;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError, Reply};
 
@@ -23,7 +23,7 @@ const COUNT: u64 = 10;
 /// What a call asks for.
 struct Options<'a> {
     count: u64,
-    pattern: Option<&'a [u8]>,
+    pattern: Option<Glob>,
     type_name: Option<&'a [u8]>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Options<'a> {
                 let count = parse_i64(value).ok_or(CommandError::NotAnInteger)?;
                 options.count = u64::try_from(count).ok().filter(|count| *count > 0).ok_or(CommandError::Syntax)?;
             } else if args.is(index, "MATCH") {
-                options.pattern = Some(value).filter(|pattern| *pattern != b"*");
+                options.pattern = Some(Glob::new(value)).filter(|pattern| !pattern.matches_everything());
             } else if args.is(index, "TYPE") {
                 options.type_name = Some(value);
             } else {
@@ -85,7 +85,7 @@ fn walk(cx: &mut Context<'_>, cursor: u64, options: &Options<'_>, found: &mut Fo
                     seen += 1;
                     let is_wanted =
                         options.type_name.is_none_or(|name| entry.type_name().as_bytes().eq_ignore_ascii_case(name))
-                            && options.pattern.is_none_or(|pattern| glob::matches(pattern, entry.key()));
+                            && options.pattern.as_ref().is_none_or(|pattern| pattern.matches(entry.key()));
                     if entry.expires_at().is_some_and(|at| at <= now_ms) {
                         found.expired.push(entry.key().to_vec());
                     } else if is_wanted {
