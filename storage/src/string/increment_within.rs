@@ -232,8 +232,8 @@ impl Step {
         Ok(Some((after, added)))
     }
 
+    /// The sum, or the bound that it would pass.
     fn sum_within(&self, before: Number) -> Option<Number> {
-        // A sum beyond the type's limits goes to the limit on its side, and counts as out of bounds.
         let (sum, overflows) = match (before, self.increment) {
             (Number::Integer(before), Number::Integer(increment)) => {
                 let sum = before.saturating_add(increment);
@@ -245,16 +245,14 @@ impl Step {
             }
             (Number::Integer(_), Number::Float(_)) | (Number::Float(_), Number::Integer(_)) => return None,
         };
-        if sum.compare(self.lower).is_lt() {
-            self.saturates.then_some(self.lower)
-        } else if sum.compare(self.upper).is_gt() {
-            self.saturates.then_some(self.upper)
-        } else if overflows {
-            let (smallest, largest) = sum.limits();
-            let limit = if sum.compare(sum.zero()).is_lt() { smallest } else { largest };
-            self.saturates.then_some(limit)
-        } else {
-            Some(sum)
+        let (is_low, is_high) = (sum.compare(self.lower).is_lt(), sum.compare(self.upper).is_gt());
+        match (is_low, is_high) {
+            (false, false) if !overflows => Some(sum),
+            _ if !self.saturates => None,
+            (true, _) => Some(self.lower),
+            (_, true) => Some(self.upper),
+            // An integer is at its type's limit already; a float is infinite, as its bound is, which `apply` refuses.
+            (false, false) => Some(sum),
         }
     }
 }
