@@ -7,6 +7,7 @@ pub mod command;
 pub mod config;
 pub mod errors;
 pub mod glob;
+pub mod long_double;
 pub mod number;
 pub mod quoted;
 pub mod resp;

@@ -23,16 +23,62 @@ pub fn parse_i64(bytes: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
-/// The shortest text that reads back as `value`, as RESP3 doubles are written.
+/// Reads a whole slice as an unsigned 64-bit decimal integer, by the same rules.
+#[must_use]
+pub fn parse_u64(bytes: &[u8]) -> Option<u64> {
+    match bytes {
+        b"0" => return Some(0),
+        [b'1'..=b'9', ..] if bytes.len() <= 20 => {}
+        _ => return None,
+    }
+    bytes.iter().try_fold(0_u64, |value, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        value.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Reads a whole slice as a double, as Redis reads scores: decimal or hexadecimal, with or without exponent, or `inf`; no
+/// blanks, not `nan`. Numbers too large, or so small that they would become zero, are refused.
+#[must_use]
+pub fn parse_f64(bytes: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let digits = text.trim_start_matches(['+', '-']);
+    if digits.starts_with("0x") || digits.starts_with("0X") {
+        return crate::long_double::LongDouble::parse(bytes)?.to_f64();
+    }
+    let value: f64 = text.parse().ok()?;
+    let named = digits.starts_with(['i', 'I']);
+    let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
+    let vanished = value == 0.0 && mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'));
+    (!value.is_nan() && (named || value.is_finite()) && !vanished).then_some(value)
+}
+
+/// A text that reads back as `value`, as Redis writes doubles: integers of up to 62 bits in full, all else with the fewest
+/// digits, and with an exponent once the plain form grows long. (Redis's Grisu2 misses the fewest digits for about one
+/// number in a thousand, such as 5e22; ours does not.)
 #[must_use]
 pub fn format_f64(value: f64) -> String {
+    const WHOLE_MAX: f64 = (i64::MAX / 2) as f64;
     if value.is_nan() {
         return "nan".into();
     }
     if value.is_infinite() {
         return if value > 0.0 { "inf".into() } else { "-inf".into() };
     }
-    format!("{value}")
+    if value == 0.0 {
+        return "0".into();
+    }
+    if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
+        return format!("{value:.0}");
+    }
+    // Rust writes the fewest digits, but always one way or always the other. `power`: of ten, for the digits as an integer.
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits = i32::try_from(mantissa.bytes().filter(u8::is_ascii_digit).count()).unwrap_or(0);
+    let power = exponent - (digits - 1);
+    let plain = if power >= 0 { exponent < digits + 7 } else { power > -7 || exponent.abs() < 4 };
+    if plain { format!("{value}") } else { format!("{mantissa}e{exponent:+}") }
 }
 
 #[cfg(test)]
@@ -56,6 +102,59 @@ mod tests {
             ("99999999999999999999", None),
         ] {
             assert_eq!(parse_i64(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn unsigned_integers_too() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("-1", None),
+            ("00", None),
+            ("1a", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_u64(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    /// Observed from Redis 8.2.3: the argument as a score for ZADD, the answer of ZSCORE.
+    #[test]
+    fn doubles_are_read_and_written_as_redis_does() {
+        for (text, expected) in [
+            ("95e-8", "9.5e-7"),
+            ("0.000059838", "5.9838e-5"),
+            ("0.001", "0.001"),
+            ("967334542.168417827", "9.673345421684178e+8"),
+            ("-712541250912661691", "-712541250912661632"),
+            ("-7549286503805293819765173", "-7.549286503805294e+24"),
+            ("24e30", "2.4e+31"),
+            ("1e20", "1e+20"),
+            ("-0.0", "0"),
+            (".5", "0.5"),
+            ("5.", "5"),
+            ("+1", "1"),
+            ("0x10", "16"),
+            ("0x1p-3", "0.125"),
+            ("-Infinity", "-inf"),
+            ("4.9e-324", "5e-324"),
+        ] {
+            assert_eq!(parse_f64(text.as_bytes()).map(format_f64).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", ".", "nan", "1e", "1e400", "1e-400", " 1", "1 ", "1_0", "infi", "0x", "--1"] {
+            assert_eq!(parse_f64(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn doubles_read_back(bits: u64) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                proptest::prop_assert_eq!(parse_f64(format_f64(value).as_bytes()), Some(value));
+            }
         }
     }
 }
