@@ -27,7 +27,8 @@ fn main() {
     let commands = match written {
         Ok(commands) => commands,
         Err(fault) => {
-            println!("cargo::error={fault}");
+            // One message a line: cargo shows no more of it.
+            fault.lines().for_each(|line| println!("cargo::error={line}"));
             return;
         }
     };
