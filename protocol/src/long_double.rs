@@ -39,6 +39,12 @@ enum Size {
 const ZERO: Size = Size::Finite { exponent: EXPONENT_MIN, mantissa: 0 };
 
 impl LongDouble {
+    /// Zero.
+    pub const ZERO: Self = Self { negative: false, size: ZERO };
+    /// The largest finite number.
+    pub const LARGEST: Self =
+        Self { negative: false, size: Size::Finite { exponent: EXPONENT_MAX, mantissa: u64::MAX } };
+
     /// Reads a number as Redis does: decimal or hexadecimal with optional exponent, or `inf`; no blanks, not `nan`. A number
     /// too large, or too close to zero to differ from it, is refused.
     #[must_use]
@@ -115,6 +121,14 @@ impl LongDouble {
             text.insert(0, '-');
         }
         text
+    }
+}
+
+impl std::ops::Neg for LongDouble {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self { negative: !self.negative, ..self }
     }
 }
 

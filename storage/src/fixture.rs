@@ -24,6 +24,8 @@ pub(crate) struct Fixture {
     pub random: Random,
     pub discarded: Vec<Database>,
     pub replaying: bool,
+    /// Every record so far, in order, as its words.
+    pub log: Vec<Vec<Vec<u8>>>,
 }
 
 impl Fixture {
@@ -43,6 +45,7 @@ impl Fixture {
             random: Random::new(7),
             discarded: Vec::new(),
             replaying: false,
+            log: Vec::new(),
         }
     }
 
@@ -87,28 +90,31 @@ impl Fixture {
             reply.error(error);
         }
         effects.finish(self.database, None, args.from(0));
+        self.log.extend(record_words(&effects));
         (reply.bytes().to_vec(), records(&effects))
     }
 }
 
 /// The records as text, words separated by blanks.
 pub(crate) fn records(effects: &Effects) -> Vec<String> {
-    let mut texts = Vec::new();
+    record_words(effects).iter().map(|words| String::from_utf8_lossy(&words.join(&b' ')).into_owned()).collect()
+}
+
+/// The records, each as its words.
+fn record_words(effects: &Effects) -> Vec<Vec<Vec<u8>>> {
+    use simurgh_protocol::resp::decode::{Value, decode};
+    let mut records = Vec::new();
     for (_, mut bytes) in effects.runs() {
-        while let Ok(Some((simurgh_protocol::resp::decode::Value::Array(words), length))) =
-            simurgh_protocol::resp::decode::decode(bytes)
-        {
-            let words = words.iter().map(|word| {
-                let simurgh_protocol::resp::decode::Value::Bulk(bytes) = word else {
-                    panic!("a record is made of strings, not {word:?}")
-                };
-                String::from_utf8_lossy(bytes).into_owned()
+        while let Ok(Some((Value::Array(words), length))) = decode(bytes) {
+            let words = words.into_iter().map(|word| {
+                let Value::Bulk(bytes) = word else { panic!("a record is made of strings, not {word:?}") };
+                bytes.to_vec()
             });
-            texts.push(words.collect::<Vec<_>>().join(" "));
+            records.push(words.collect());
             bytes = &bytes[length..];
         }
     }
-    texts
+    records
 }
 
 #[cfg(test)]

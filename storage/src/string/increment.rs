@@ -1,9 +1,9 @@
 //! INCR, INCRBY, DECR, DECRBY, INCRBYFLOAT.
 
-use super::float::Float;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::{Encoding, Value};
+use simurgh_protocol::long_double::LongDouble;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -59,15 +59,12 @@ fn add(cx: &mut Context<'_>, args: &Args<'_>, increment: i64) -> Result<(), Comm
 pub fn incrbyfloat(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     let before = match cx.write(&key) {
-        Some(entry) => entry.view().value().with_text(Float::parse).ok_or(CommandError::NotAFloat)?,
-        None => Float::ZERO,
+        Some(entry) => entry.view().value().with_text(LongDouble::parse).ok_or(CommandError::NotAFloat)?,
+        None => LongDouble::ZERO,
     };
-    let increment = Float::parse(args.at(2)).ok_or(CommandError::NotAFloat)?;
-    let sum = before.add(increment);
-    if !sum.is_finite() {
-        return Err(CommandError::IncrementNotFinite);
-    }
-    let text = sum.text();
+    let increment = LongDouble::parse(args.at(2)).ok_or(CommandError::NotAFloat)?;
+    let sum = before.checked_add(increment).filter(|sum| sum.is_finite());
+    let text = sum.ok_or(CommandError::IncrementNotFinite)?.format();
     // Redis keeps the result as text even where it is a whole number.
     cx.store(&key, Value::Bytes(text.as_bytes()), Expiry::Keep);
     log_set(cx, key.bytes, text.as_bytes(), Expiry::Keep);

@@ -3,12 +3,12 @@
 //! Its record is the outcome: a SET or a DEL. Commands: <https://redis.io/docs/latest/commands/increx/>.
 
 use super::expiration::Expiration;
-use super::float::Float;
 use super::increment::as_integer;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
 use crate::hash::Key;
+use simurgh_protocol::long_double::LongDouble;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, CommandError, Reply};
@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
     Integer(i64),
-    Float(Float),
+    Float(LongDouble),
 }
 
 impl Number {
@@ -26,7 +26,7 @@ impl Number {
     fn limits(self) -> (Self, Self) {
         match self {
             Self::Integer(_) => (Self::Integer(i64::MIN), Self::Integer(i64::MAX)),
-            Self::Float(_) => (Self::Float(Float::smallest()), Self::Float(Float::largest())),
+            Self::Float(_) => (Self::Float(-LongDouble::LARGEST), Self::Float(LongDouble::LARGEST)),
         }
     }
 
@@ -34,7 +34,7 @@ impl Number {
     fn zero(self) -> Self {
         match self {
             Self::Integer(_) => Self::Integer(0),
-            Self::Float(_) => Self::Float(Float::ZERO),
+            Self::Float(_) => Self::Float(LongDouble::ZERO),
         }
     }
 
@@ -44,7 +44,7 @@ impl Number {
             Self::Integer(_) => {
                 parse_i64(text).map(Self::Integer).ok_or(CommandError::ArgumentNotAnInteger(name.text()))
             }
-            Self::Float(_) => Float::parse(text).map(Self::Float).ok_or(CommandError::Text(name.not_a_float())),
+            Self::Float(_) => LongDouble::parse(text).map(Self::Float).ok_or(CommandError::Text(name.not_a_float())),
         }
     }
 
@@ -53,7 +53,7 @@ impl Number {
         match self {
             Self::Integer(_) => as_integer(value).map(Self::Integer),
             Self::Float(_) => {
-                let number = value.with_text(Float::parse).ok_or(CommandError::NotAFloat)?;
+                let number = value.with_text(LongDouble::parse).ok_or(CommandError::NotAFloat)?;
                 if !number.is_finite() {
                     return Err(CommandError::Text("ERR value cannot be Infinity"));
                 }
@@ -65,7 +65,7 @@ impl Number {
     fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(one), Self::Integer(other)) => one.cmp(&other),
-            (Self::Float(one), Self::Float(other)) => one.compare(other),
+            (Self::Float(one), Self::Float(other)) => one.cmp(&other),
             (Self::Integer(_), Self::Float(_)) | (Self::Float(_), Self::Integer(_)) => {
                 unreachable!("all numbers of one command are of one kind")
             }
@@ -75,7 +75,7 @@ impl Number {
     fn reply(self, reply: &mut Reply) {
         match self {
             Self::Integer(number) => reply.integer(number),
-            Self::Float(number) => reply_float(reply, &number.text()),
+            Self::Float(number) => reply_float(reply, &number.format()),
         }
     }
 }
@@ -182,8 +182,8 @@ impl<'a> Typed<'a> {
     }
 }
 
-fn increment_float(text: &[u8]) -> Result<Float, CommandError> {
-    let number = Float::parse(text).ok_or(CommandError::Text("ERR Increment is not a valid float"))?;
+fn increment_float(text: &[u8]) -> Result<LongDouble, CommandError> {
+    let number = LongDouble::parse(text).ok_or(CommandError::Text("ERR Increment is not a valid float"))?;
     if !number.is_finite() {
         return Err(CommandError::Text("ERR BYFLOAT increment cannot be Infinity"));
     }
@@ -224,7 +224,7 @@ impl Step {
                 Number::Integer(added.ok_or(CommandError::Text("ERR applied increment would overflow"))?)
             }
             (Number::Float(before), Number::Float(after)) => {
-                let added = Some(after.subtract(before)).filter(|added| added.is_finite());
+                let added = after.checked_add(-before).filter(|added| added.is_finite());
                 Number::Float(added.ok_or(CommandError::Text("ERR applied increment would be Infinity"))?)
             }
             (Number::Integer(_), Number::Float(_)) | (Number::Float(_), Number::Integer(_)) => return Ok(None),
@@ -240,7 +240,7 @@ impl Step {
                 (Number::Integer(sum), before.checked_add(increment).is_none())
             }
             (Number::Float(before), Number::Float(increment)) => {
-                let sum = before.add(increment);
+                let sum = before.checked_add(increment)?;
                 (Number::Float(sum), !sum.is_finite())
             }
             (Number::Integer(_), Number::Float(_)) | (Number::Float(_), Number::Integer(_)) => return None,
@@ -301,7 +301,7 @@ fn store(cx: &mut Context<'_>, key: &Key<'_>, number: Number, expiry: Expiry) {
             log_set(cx, key.bytes, itoa::Buffer::new().format(number).as_bytes(), expiry);
         }
         Number::Float(number) => {
-            let text = number.text();
+            let text = number.format();
             cx.store(key, Value::Bytes(text.as_bytes()), expiry);
             log_set(cx, key.bytes, text.as_bytes(), expiry);
         }

@@ -21,7 +21,6 @@
 mod compare;
 mod edit;
 mod expiration;
-mod float;
 mod increment;
 mod increment_within;
 mod lcs;
