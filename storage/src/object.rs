@@ -2,7 +2,7 @@
 
 use crate::access::{AccessPolicy, idle_seconds};
 use crate::context::Context;
-use crate::entry::EntryRef;
+use crate::entry::{Encoding, EntryRef};
 use simurgh_protocol::{Args, CommandError};
 
 const HELP: [&str; 15] = [
@@ -38,9 +38,23 @@ fn describe<T>(cx: &mut Context<'_>, args: &Args<'_>, of: impl FnOnce(EntryRef<'
     cx.inspect(&key).map(of)
 }
 
+/// Bytes of key and value that Redis 8 keeps beside its object header, which is what `embstr` means; an expiry takes eight of them.
+const EMBEDDED_MAX: usize = 41;
+
+/// The representation as clients know it. Here every value lies beside its key; Redis keeps only short ones there, and says `raw`
+/// of a longer one even if it was never built up in place.
+fn encoding_name(entry: EntryRef<'_>) -> &'static str {
+    let expiry = if entry.expires_at().is_some() { 8 } else { 0 };
+    let length = entry.key().len() + entry.value().text_length() + expiry;
+    match entry.encoding() {
+        Encoding::Embstr if length > EMBEDDED_MAX => Encoding::Raw.name(),
+        encoding @ (Encoding::Embstr | Encoding::Raw | Encoding::Int) => encoding.name(),
+    }
+}
+
 /// `OBJECT ENCODING key`: the name of the representation, or null.
 pub fn encoding(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    match describe(cx, args, |entry| entry.encoding().name()) {
+    match describe(cx, args, encoding_name) {
         Some(name) => cx.reply.bulk(name.as_bytes()),
         None => cx.reply.null(),
     }
@@ -94,18 +108,20 @@ pub fn freq(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-    use crate::string;
+    use crate::{expire, string};
 
     #[test]
     fn what_is_known_of_a_value() {
         let mut fixture = Fixture::new();
-        let long = "x".repeat(45);
+        let long = "x".repeat(41);
         for (name, value, encoding_name) in
             [("n", "123", "$3 int "), ("e", &long[1..], "$6 embstr "), ("r", &long, "$3 raw ")]
         {
             fixture.reply(string::setnx, &["SETNX", name, value]);
             assert_eq!(fixture.reply(encoding, &["OBJECT", "ENCODING", name]), encoding_name);
         }
+        fixture.reply(expire::expire, &["EXPIRE", "e", "100"]);
+        assert_eq!(fixture.reply(encoding, &["OBJECT", "ENCODING", "e"]), "$3 raw ");
         assert_eq!(fixture.reply(refcount, &["OBJECT", "REFCOUNT", "n"]), ":1 ");
         fixture.now_ms += 7_999;
         assert_eq!(fixture.reply(idletime, &["OBJECT", "IDLETIME", "n"]), ":7 ");
