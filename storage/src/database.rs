@@ -450,7 +450,7 @@ mod tests {
                     0 => entry.set_expiry(Some(round as i64)),
                     1 => entry.set_value(Value::Bytes(&vec![1; round % 700]), Encoding::Raw),
                     2 => entry.set_expiry(None),
-                    3 => entry.set_value(Value::Int(3), Encoding::Int),
+                    3 => entry.replace(Value::Int(3), Encoding::Int, (round % 2 == 0).then_some(7)),
                     _ => entry.remove(),
                 }
             } else {

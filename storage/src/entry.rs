@@ -406,6 +406,19 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_stays_in_its_size_class_stays_where_it_is() {
+        let mut entry = Entry::new(b"key", Value::Bytes(&[1; 40]), Encoding::Embstr, None, 0);
+        let base = entry.0;
+        for length in [34, 49, 40] {
+            entry.set_value(Value::Bytes(&vec![2; length]), Encoding::Raw);
+            assert_eq!((entry.0, entry.view().value()), (base, Value::Bytes(&vec![2; length])));
+        }
+        entry.replace(Value::Int(-1), Encoding::Int, Some(i64::MAX));
+        assert_eq!((entry.view().value(), entry.view().expires_at()), (Value::Int(-1), Some(i64::MAX)));
+        entry.free();
+    }
+
+    #[test]
     fn values_are_integers_only_in_their_only_spelling() {
         assert_eq!(Value::from_bytes(b"-12"), Value::Int(-12));
         for text in ["012", "+1", "1 ", "", "-0", "9223372036854775808"] {

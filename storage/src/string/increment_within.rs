@@ -146,9 +146,10 @@ impl<'a> Typed<'a> {
         let (mut typed, mut index) = (Self::default(), 2);
         while index < args.len() {
             index += typed.read_one(args, index)?;
-        }
-        if typed.change == Some(Change::Persist) && typed.only_without_expiry.is_some() {
-            return Err(CommandError::Syntax);
+            // Told at once, before a wrong number further on.
+            if typed.change == Some(Change::Persist) && typed.only_without_expiry.is_some() {
+                return Err(CommandError::Syntax);
+            }
         }
         Ok(typed)
     }
@@ -169,11 +170,12 @@ impl<'a> Typed<'a> {
             once(&mut self.lower, operand)?;
         } else if args.is(index, "UBOUND") {
             once(&mut self.upper, operand)?;
-        } else if args.is(index, "BYINT") {
-            let number = parse_i64(operand).ok_or(CommandError::ArgumentNotAnInteger("Increment"))?;
-            once(&mut self.increment, Number::Integer(number))?;
-        } else if args.is(index, "BYFLOAT") {
-            once(&mut self.increment, Number::Float(increment_float(operand)?))?;
+        } else if args.is(index, "BYINT") || args.is(index, "BYFLOAT") {
+            if self.increment.is_some() {
+                return Err(CommandError::Syntax);
+            }
+            let is_float = args.is(index, "BYFLOAT");
+            self.increment = Some(if is_float { increment_float(operand)? } else { increment_integer(operand)? });
         } else {
             let expiration = Expiration::read(args, index).ok_or(CommandError::Syntax)?;
             once(&mut self.change, Change::Set(expiration))?;
@@ -182,12 +184,16 @@ impl<'a> Typed<'a> {
     }
 }
 
-fn increment_float(text: &[u8]) -> Result<LongDouble, CommandError> {
+fn increment_integer(text: &[u8]) -> Result<Number, CommandError> {
+    parse_i64(text).map(Number::Integer).ok_or(CommandError::ArgumentNotAnInteger("Increment"))
+}
+
+fn increment_float(text: &[u8]) -> Result<Number, CommandError> {
     let number = LongDouble::parse(text).ok_or(CommandError::Text("ERR Increment is not a valid float"))?;
     if !number.is_finite() {
         return Err(CommandError::Text("ERR BYFLOAT increment cannot be Infinity"));
     }
-    Ok(number)
+    Ok(Number::Float(number))
 }
 
 /// What is to be added, and within which bounds.
