@@ -1,8 +1,21 @@
 //! The simulated world: machines with disks that lose power, clients over a simulated network, and judges of what the
 //! clients saw. A *timeline* is a seed: it fixes topology, workload, delays, faults and the scheduler.
 //!
-//! The disk and the random numbers build for both worlds, so that their tests run with all others; the rest is built by
+//! What needs no simulated machines builds for both worlds, so that its tests run with all others; the rest is built by
 //! `cargo sim` alone.
+#![allow(clippy::wildcard_enum_match_arm, reason = "a client treats every reply it did not expect alike")]
 
+pub mod arguments;
+pub mod client;
 pub mod disk;
+pub mod judge;
+pub mod options;
 pub mod random;
+#[cfg(madsim)]
+pub mod runner;
+#[cfg(madsim)]
+pub mod timeline;
+pub mod toy;
+pub mod trace;
+pub mod workload;
+pub mod world;

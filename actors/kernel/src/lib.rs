@@ -19,6 +19,8 @@ pub mod disk;
 pub mod net;
 pub mod random;
 pub mod signal;
+#[cfg(madsim)]
+pub mod simulation;
 pub mod time;
 
 /// Channels, locks and notifications between tasks: plain data structures that need no runtime, so both worlds share them.

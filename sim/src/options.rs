@@ -1,0 +1,221 @@
+//! What a seed decides before its timeline begins. Every seed draws another mix (a *swarm*): few faults or many, few
+//! clients or many, so that no combination is always hidden by another.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::disk::Faults;
+use crate::random::Random;
+
+/// When the server must have an effect on the disk before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Synced: survives power loss.
+    Always,
+    /// Handed to the kernel: survives a killed process.
+    Write,
+    /// Synced every second, not waited for.
+    EverySecond,
+}
+
+impl Mode {
+    /// The word of `appendfsync`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Always => "always",
+            Mode::Write => "write",
+            Mode::EverySecond => "everysec",
+        }
+    }
+}
+
+/// How a life of the server ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crash {
+    /// kill -9.
+    Kill,
+    /// The machine's power goes.
+    Power,
+}
+
+/// What the server under test is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scenario {
+    /// A small server inside the simulator, without mistakes: the judges must pass it.
+    Toy,
+    /// The toy, with one planted mistake that the judges must find.
+    Canary(Mistake),
+}
+
+/// A mistake planted in the toy server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mistake {
+    /// Answers before the sync.
+    EarlyReply,
+    /// Never syncs the directory of a new log.
+    ForgottenDirectory,
+    /// Writes each command of a transaction as a record of its own.
+    SplitTransaction,
+    /// Replays what lies behind a damaged record.
+    TrustingReplay,
+    /// Answers reads with what is not yet safe.
+    PhantomRead,
+    /// Goes on after a failed sync.
+    RetriedSync,
+}
+
+/// Every mistake, with the word that names it.
+pub const MISTAKES: [(Mistake, &str); 6] = [
+    (Mistake::EarlyReply, "early-reply"),
+    (Mistake::ForgottenDirectory, "forgotten-directory"),
+    (Mistake::SplitTransaction, "split-transaction"),
+    (Mistake::TrustingReplay, "trusting-replay"),
+    (Mistake::PhantomRead, "phantom-read"),
+    (Mistake::RetriedSync, "retried-sync"),
+];
+
+impl FromStr for Scenario {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> anyhow::Result<Self> {
+        if word == "toy" {
+            return Ok(Scenario::Toy);
+        }
+        let mistake = word.strip_prefix("canary-").and_then(|name| MISTAKES.iter().find(|(_, known)| *known == name));
+        mistake.map(|(mistake, _)| Scenario::Canary(*mistake)).ok_or_else(|| anyhow::anyhow!("no scenario {word:?}"))
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scenario::Toy => f.write_str("toy"),
+            Scenario::Canary(mistake) => {
+                let named = MISTAKES.iter().find(|(known, _)| known == mistake);
+                write!(f, "canary-{}", named.map_or("", |(_, name)| name))
+            }
+        }
+    }
+}
+
+/// Everything that was drawn.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The seed it was drawn from.
+    pub seed: u64,
+    /// The server under test.
+    pub scenario: Scenario,
+    /// The durability mode.
+    pub mode: Mode,
+    /// The clients of each workload.
+    pub clients: Clients,
+    /// How each life but the last ends.
+    pub crashes: Vec<Crash>,
+    /// The longest life, in milliseconds.
+    pub life_ms_max: u64,
+    /// The disk's other faults, until they are healed.
+    pub faults: Faults,
+    /// The longest time a message takes, in microseconds.
+    pub latency_us_max: u64,
+}
+
+/// How many clients run each workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Clients {
+    /// Private keys, pipelined.
+    pub ledger: u64,
+    /// Shared registers.
+    pub register: u64,
+    /// One shared counter.
+    pub counter: u64,
+    /// Transfers between accounts.
+    pub bank: u64,
+}
+
+impl Options {
+    /// Draws a timeline's options.
+    pub fn draw(seed: u64, scenario: Scenario) -> Self {
+        let mut random = Random::of(seed, "options");
+        let mode = *random.pick(&[Mode::Always, Mode::Always, Mode::Write, Mode::EverySecond]);
+        let kinds: [&[Crash]; 3] = [&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power]];
+        let crash_kinds = kinds[random.index(kinds.len())];
+        let crashes = (0..random.between(0, 4)).map(|_| *random.pick(crash_kinds)).collect();
+        let clients = Clients {
+            ledger: random.between(0, 3),
+            register: *random.pick(&[0, 2, 4]),
+            counter: random.between(0, 3),
+            bank: random.between(0, 3),
+        };
+        Self {
+            seed,
+            scenario,
+            mode,
+            clients,
+            crashes,
+            life_ms_max: *random.pick(&[20, 200, 3000]),
+            faults: draw_faults(&mut random),
+            latency_us_max: *random.pick(&[1100, 2000, 10_000]),
+        }
+    }
+
+    /// Whether the mode's promise covers every crash of this timeline, so that nothing that was acknowledged may be lost.
+    pub fn nothing_may_be_lost(&self) -> bool {
+        match self.mode {
+            Mode::Always => true,
+            Mode::Write => !self.crashes.contains(&Crash::Power),
+            Mode::EverySecond => self.crashes.is_empty(),
+        }
+    }
+}
+
+fn draw_faults(random: &mut Random) -> Faults {
+    Faults {
+        sync_fails_one_in: *random.pick(&[0, 0, 60, 300]),
+        stall_one_in: *random.pick(&[0, 0, 50]),
+        stall_ms_max: *random.pick(&[5, 100, 700]),
+        capacity: usize::MAX,
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "seed {} scenario {} appendfsync {} {:?} crashes {:?} life_ms_max {} {:?} latency_us_max {}",
+            self.seed,
+            self.scenario,
+            self.mode.word(),
+            self.clients,
+            self.crashes,
+            self.life_ms_max,
+            self.faults,
+            self.latency_us_max
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_read_back_as_written() {
+        for (mistake, _) in MISTAKES {
+            let scenario = Scenario::Canary(mistake);
+            assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), scenario);
+        }
+        assert_eq!("toy".parse::<Scenario>().unwrap(), Scenario::Toy);
+        assert!("canary-none".parse::<Scenario>().is_err());
+    }
+
+    #[test]
+    fn the_swarm_covers_every_mode_with_every_promise() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..300 {
+            let options = Options::draw(seed, Scenario::Toy);
+            seen.insert((options.mode.word(), options.nothing_may_be_lost()));
+        }
+        let expected = [("always", true), ("everysec", false), ("everysec", true), ("write", false), ("write", true)];
+        assert!(seen.iter().eq(&expected), "{seen:?}");
+    }
+}

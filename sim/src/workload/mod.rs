@@ -1,0 +1,27 @@
+//! What clients do. Each workload is a story whose truth is easy to judge:
+//!
+//! | workload | what it does | what must hold |
+//! | --- | --- | --- |
+//! | [`ledger`] | pipelined writes of a client to its own keys, numbered | after a crash a prefix is there, at least what was promised |
+//! | [`register`] | SET and GET of shared keys | one order explains all that was seen |
+//! | [`counter`] | INCR of one key | no number twice, none lost |
+//! | [`bank`] | transfers in MULTI/EXEC | the sum never changes |
+
+pub mod bank;
+pub mod counter;
+pub mod ledger;
+pub mod register;
+
+use std::time::Duration;
+
+use simurgh_kernel::time;
+
+use crate::random::Random;
+
+/// Lets some virtual time pass, so that clients meet in ever other ways.
+pub async fn think(random: &mut Random) {
+    let us_max = *random.pick(&[0, 2000, 20_000]);
+    if us_max > 0 {
+        time::sleep(Duration::from_micros(random.below(us_max))).await;
+    }
+}
