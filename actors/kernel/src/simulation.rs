@@ -91,3 +91,116 @@ impl<T> Task<T> {
         self.0.is_finished()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::{self, Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+    use crate::net::{Listener, ReadExt, WriteExt, connect_tcp};
+    use crate::{core, random, time};
+    use std::net::SocketAddr;
+
+    const LATENCY: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(5);
+
+    fn machine(name: &str, last: u8) -> Machine {
+        Machine::new(name, IpAddr::from([10, 0, 0, last]))
+    }
+
+    fn server() -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], 1))
+    }
+
+    struct Doubler;
+
+    impl Actor for Doubler {
+        type Msg = (u64, RpcReplyPort<u64>);
+        type State = ();
+        type Arguments = ();
+
+        async fn pre_start(&self, _myself: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
+            Ok(())
+        }
+
+        async fn handle(
+            &self,
+            _myself: ActorRef<Self::Msg>,
+            (number, reply): Self::Msg,
+            _state: &mut (),
+        ) -> Result<(), ActorProcessingErr> {
+            time::sleep(Duration::from_secs(3600)).await;
+            let _ = reply.send(number * 2);
+            Ok(())
+        }
+    }
+
+    /// The patched async-std: ractor's tasks and sleeps are the simulation's.
+    #[test]
+    fn actors_run_in_virtual_time() {
+        run(1, LATENCY, || async {
+            let (doubler, _) = Actor::spawn(None, Doubler, ()).await.unwrap();
+            let hour = 3_600_000_000_000;
+            let answer = actor::call!(doubler, |reply| (21, reply)).unwrap();
+            assert_eq!(answer, 42);
+            assert!((hour..2 * hour).contains(&time::monotonic_ns()));
+            let late = actor::call_t!(doubler, |reply| (21, reply), 100);
+            assert!(late.is_err(), "the call's deadline is virtual, too");
+        });
+    }
+
+    #[test]
+    fn a_stream_writes_without_a_flush_and_shows_its_end() {
+        run(2, LATENCY, || async {
+            let serve = machine("server", 1).spawn(async {
+                let listener = Listener::bind_tcp(server(), 1).unwrap();
+                let (incoming, _) = listener.accept().await.unwrap();
+                let mut stream = incoming.open().unwrap();
+                stream.write_all(&[7; 10_000]).await.unwrap();
+                stream.shutdown().await.unwrap();
+            });
+            let mut read = machine("client", 2).spawn(async {
+                time::sleep(Duration::from_millis(100)).await;
+                let mut bytes = Vec::new();
+                connect_tcp(server()).await.unwrap().read_to_end(&mut bytes).await.unwrap();
+                bytes
+            });
+            assert_eq!(read.output().await.unwrap(), vec![7; 10_000]);
+            drop(serve);
+        });
+    }
+
+    #[test]
+    fn a_killed_machine_drops_its_tasks_and_starts_anew() {
+        run(3, LATENCY, || async {
+            let machine = machine("server", 1);
+            let (alive, mut heard) = tokio::sync::mpsc::unbounded_channel();
+            let mut task = machine.spawn(async move {
+                let core = core::Core::start("core", 0).unwrap();
+                core.spawn(async move {
+                    loop {
+                        time::sleep(Duration::from_millis(10)).await;
+                        alive.send(()).unwrap();
+                    }
+                });
+                std::future::pending::<()>().await;
+            });
+            heard.recv().await.unwrap();
+            machine.kill();
+            assert_eq!(task.output().await, None);
+            while heard.recv().await.is_some() {}
+            assert_eq!(machine.spawn(async { 5 }).output().await, Some(5));
+        });
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_entropy_and_time() {
+        let draw = |seed| {
+            run(seed, LATENCY, || async {
+                time::sleep(Duration::from_millis(random::entropy_u64() % 50)).await;
+                core::yield_now().await;
+                (random::entropy_u64(), time::monotonic_ns(), time::wall_us())
+            })
+        };
+        assert_eq!(draw(4), draw(4));
+        assert_ne!(draw(4), draw(5));
+    }
+}
