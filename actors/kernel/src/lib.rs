@@ -16,6 +16,7 @@
 pub mod actor;
 pub mod core;
 pub mod disk;
+pub mod mailbox;
 pub mod net;
 pub mod random;
 pub mod signal;

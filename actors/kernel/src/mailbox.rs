@@ -1,0 +1,272 @@
+//! Run-where-you-stand mailboxes: the state of an actor, and the jobs that wait for it.
+//!
+//! A job for an idle actor is handled where its sender stands: same thread, arguments still borrowed, no queue and no wake-up.
+//! A job for a busy actor is queued, and whoever holds the actor runs it before letting go. A job for several actors takes
+//! them in ascending order and so is atomic over all of them without a coordinator:
+//!
+//! ```text
+//! state of a mailbox     IDLE ──hold──> HELD ──park──> QUEUED
+//!                          ^─────release──┘  ^─last popped─┘
+//! ```
+//!
+//! No deadlock: a job that waits in the queue of actor `i` holds only actors below `i`, and whoever holds `i` never waits for
+//! one below it. Bounded: a sender has at most one job under way, and the queue refuses more than its capacity.
+//!
+//! `tests/mailbox_model.rs` explores the interleavings of this file with shuttle.
+#![allow(unsafe_code)]
+
+#[cfg(feature = "model-check")]
+use shuttle::sync::{Mutex, atomic::AtomicU8};
+#[cfg(not(feature = "model-check"))]
+use std::sync::{Mutex, atomic::AtomicU8};
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+/// A set of mailboxes, one bit each.
+pub type Set = u64;
+/// The most mailboxes that one [`Mailboxes`] can have: the bits of a [`Set`].
+pub const MAILBOXES_MAX: usize = Set::BITS as usize;
+
+const IDLE: u8 = 0;
+const HELD: u8 = 1;
+const QUEUED: u8 = 2;
+
+/// What is sent to one or several actors with state `S`.
+pub trait Job<S: Send>: Send + Sized {
+    /// Handles the job; every actor it wants is held. It hands itself back to its sender by a way of its own.
+    fn run(self: Box<Self>, held: &mut Held<'_, S, Self>);
+}
+
+/// A job in a queue: what it wants, and what it holds already.
+struct Parked<J> {
+    job: Box<J>,
+    wanted: Set,
+    held: Set,
+}
+
+/// One actor's state and queue, on cache lines of its own.
+#[repr(align(128))]
+struct Mailbox<S, J> {
+    state: AtomicU8,
+    queue: Mutex<VecDeque<Parked<J>>>,
+    content: UnsafeCell<S>,
+}
+
+/// The mailboxes of a group of actors.
+pub struct Mailboxes<S, J> {
+    boxes: Box<[Mailbox<S, J>]>,
+    capacity: usize,
+    spins: u32,
+}
+
+// SAFETY: `content` is reached only through `Held`, which exists once for each mailbox at a time (see `hold` and `release`);
+// jobs move between threads, hence `J: Send`.
+unsafe impl<S: Send, J: Send> Sync for Mailboxes<S, J> {}
+
+/// What came of [`Mailboxes::enter`].
+pub enum Entered<'a, S: Send, J: Job<S>> {
+    /// The actors are held: run the job here.
+    Here(Held<'a, S, J>, Box<J>),
+    /// An actor was busy: the job will be run by whoever holds it.
+    Queued,
+    /// An actor was busy and its queue full: try again later.
+    Full(Box<J>),
+}
+
+/// What came of taking the rest of what a job wants.
+enum Acquired<J> {
+    All(Parked<J>),
+    Waiting,
+    Full(Parked<J>),
+}
+
+impl<S: Send, J: Job<S>> Mailboxes<S, J> {
+    /// One mailbox for each state. At most `capacity` jobs wait in one; a busy actor is tried `spins` times before a job queues.
+    ///
+    /// # Panics
+    /// With more than [`MAILBOXES_MAX`] states.
+    #[must_use]
+    pub fn new(states: Vec<S>, capacity: usize, spins: u32) -> Self {
+        assert!(states.len() <= MAILBOXES_MAX, "a set has one bit for each mailbox");
+        let boxes = states.into_iter().map(|state| Mailbox {
+            state: AtomicU8::new(IDLE),
+            queue: Mutex::new(VecDeque::new()),
+            content: UnsafeCell::new(state),
+        });
+        Self { boxes: boxes.collect(), capacity, spins }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.boxes.len()
+    }
+
+    /// The set of all.
+    #[must_use]
+    pub fn all(&self) -> Set {
+        Set::MAX.checked_shr((MAILBOXES_MAX - self.boxes.len()) as u32).unwrap_or(0)
+    }
+
+    /// Takes `wanted` for `job`, or leaves the job with the first actor that is busy.
+    #[inline]
+    pub fn enter(&self, wanted: Set, job: Box<J>) -> Entered<'_, S, J> {
+        match self.acquire(Parked { job, wanted, held: 0 }, self.capacity) {
+            Acquired::All(parked) => Entered::Here(Held { owner: self, set: wanted }, parked.job),
+            Acquired::Waiting => Entered::Queued,
+            Acquired::Full(parked) => {
+                drop(Held { owner: self, set: parked.held });
+                Entered::Full(parked.job)
+            }
+        }
+    }
+
+    /// Takes `wanted` if all of it is idle.
+    #[must_use]
+    #[inline]
+    pub fn try_hold(&self, wanted: Set) -> Option<Held<'_, S, J>> {
+        let mut held = Held { owner: self, set: 0 };
+        for index in members(wanted) {
+            if !self.boxes[index].hold() {
+                return None;
+            }
+            held.set |= 1 << index;
+        }
+        Some(held)
+    }
+
+    /// Takes what `parked` still lacks, in ascending order.
+    #[inline]
+    fn acquire(&self, mut parked: Parked<J>, capacity: usize) -> Acquired<J> {
+        for index in members(parked.wanted & !parked.held) {
+            let mailbox = &self.boxes[index];
+            if !mailbox.hold_within(self.spins) {
+                match mailbox.park(parked, capacity) {
+                    Acquired::All(back) => parked = back,
+                    other @ (Acquired::Waiting | Acquired::Full(_)) => return other,
+                }
+            }
+            parked.held |= 1 << index;
+        }
+        Acquired::All(parked)
+    }
+
+    /// Lets go of `set`, running what waits.
+    fn release(&self, set: Set) {
+        let mut to_release = set;
+        while to_release != 0 {
+            let index = to_release.trailing_zeros() as usize;
+            to_release &= to_release - 1;
+            let Some(mut parked) = self.boxes[index].release() else { continue };
+            parked.held |= 1 << index;
+            // It was accepted once: no capacity stops it now.
+            match self.acquire(parked, usize::MAX) {
+                Acquired::All(parked) => {
+                    let mut held = Held { owner: self, set: parked.wanted };
+                    parked.job.run(&mut held);
+                    to_release |= std::mem::take(&mut held.set);
+                }
+                Acquired::Waiting => {}
+                Acquired::Full(_) => unreachable!("without a capacity nothing is full"),
+            }
+        }
+    }
+}
+
+/// The indices in a set, ascending.
+fn members(mut set: Set) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(index)
+    })
+}
+
+impl<S, J> Mailbox<S, J> {
+    #[inline]
+    fn hold(&self) -> bool {
+        self.state.compare_exchange(IDLE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline]
+    fn hold_within(&self, spins: u32) -> bool {
+        if self.hold() {
+            return true;
+        }
+        for _ in 0..spins {
+            std::hint::spin_loop();
+            if self.state.load(Ordering::Relaxed) == IDLE && self.hold() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Queues a job, unless the mailbox has become idle: then it is held, and the job comes back.
+    fn park(&self, parked: Parked<J>, capacity: usize) -> Acquired<J> {
+        let mut queue = self.queue.lock().expect("no job panics under this lock");
+        loop {
+            match self.state.compare_exchange(IDLE, HELD, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Acquired::All(parked),
+                Err(_) if queue.len() >= capacity => return Acquired::Full(parked),
+                Err(QUEUED) => break,
+                Err(_) => {
+                    if self.state.compare_exchange(HELD, QUEUED, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                        break;
+                    }
+                }
+            }
+        }
+        queue.push_back(parked);
+        Acquired::Waiting
+    }
+
+    /// Lets go, unless a job waits: then the mailbox stays held, for that job.
+    #[inline]
+    fn release(&self) -> Option<Parked<J>> {
+        if self.state.compare_exchange(HELD, IDLE, Ordering::Release, Ordering::Relaxed).is_ok() {
+            return None;
+        }
+        let mut queue = self.queue.lock().expect("no job panics under this lock");
+        let parked = queue.pop_front().expect("QUEUED means that a job waits");
+        if queue.is_empty() {
+            self.state.store(HELD, Ordering::Relaxed);
+        }
+        Some(parked)
+    }
+}
+
+/// Exclusive access to a set of actors. Dropping it runs the jobs that came meanwhile.
+pub struct Held<'a, S: Send, J: Job<S>> {
+    owner: &'a Mailboxes<S, J>,
+    set: Set,
+}
+
+impl<S: Send, J: Job<S>> Held<'_, S, J> {
+    /// The actors that are held.
+    #[must_use]
+    pub fn set(&self) -> Set {
+        self.set
+    }
+
+    /// The state of actor `index`.
+    ///
+    /// # Panics
+    /// When that actor is not held.
+    #[inline]
+    pub fn get(&mut self, index: usize) -> &mut S {
+        assert!(self.set & (1 << index) != 0, "actor {index} is not held");
+        // SAFETY: the bit in `set` was put there by winning IDLE -> HELD (or by being handed the mailbox in `release`), and goes only
+        // when this value does; the borrow of `self` keeps it to one reference at a time.
+        unsafe { &mut *self.owner.boxes[index].content.get() }
+    }
+}
+
+impl<S: Send, J: Job<S>> Drop for Held<'_, S, J> {
+    #[inline]
+    fn drop(&mut self) {
+        self.owner.release(self.set);
+    }
+}
