@@ -134,3 +134,36 @@ impl Effects {
         self.records = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(effects: &Effects) -> Vec<(usize, String)> {
+        effects.runs().map(|(database, bytes)| (database, String::from_utf8_lossy(bytes).replace("\r\n", " "))).collect()
+    }
+
+    #[test]
+    fn records_that_belong_together_are_a_transaction() {
+        let mut effects = Effects { recording: true, ..Effects::default() };
+        effects.begin();
+        effects.change();
+        effects.finish(0, Some(b"A "), std::iter::empty());
+        effects.begin();
+        effects.record(0, &[b"B"]);
+        effects.record(3, &[b"C"]);
+        effects.finish(3, None, std::iter::empty());
+        let expected =
+            [(0, "A *1 $5 MULTI *1 $1 B ".to_owned()), (3, "*1 $1 C *1 $4 EXEC ".to_owned())];
+        assert_eq!(text(&effects), expected);
+        effects.clear();
+        effects.begin_transaction();
+        for database in [1, 2] {
+            effects.begin();
+            effects.change();
+            effects.finish(database, Some(b"X "), std::iter::empty());
+        }
+        effects.end_transaction();
+        assert_eq!(text(&effects), [(1, "*1 $5 MULTI X ".to_owned()), (2, "X *1 $4 EXEC ".to_owned())]);
+    }
+}
