@@ -69,8 +69,8 @@ pub fn check(row: &Row) -> Result<(), String> {
     known("flag", &row.flags, FLAGS)?;
     known("ACL category", &row.acl, CATEGORIES)?;
     known("doc flag", &row.doc_flags, &["deprecated", "syscmd"])?;
-    if row.place != Some(Place::Data) && row.shards != Shards::Keys {
-        return Err("only data commands hold shards".into());
+    if row.place == Some(Place::Data) && row.shards == Some(Shards::None) {
+        return Err("a data command holds shards".into());
     }
     if has(&row.flags, "write") && has(&row.flags, "readonly") {
         return Err("write and readonly exclude each other".into());

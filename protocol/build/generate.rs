@@ -107,9 +107,9 @@ fn spec(table: &Table<'_>, row: &Row) -> String {
     let subcommands = table.subcommands.get(row.name.as_str()).map_or(&[][..], |rows| rows);
     let subcommands: Vec<String> = subcommands.iter().map(|row| format!("&{}", reference(table, &row.name))).collect();
     let shards = match (row.place, row.shards) {
-        (Some(Place::Data), Shards::Keys) => "Keys",
-        (Some(Place::Data), Shards::All) => "All",
-        _ => "None",
+        (_, Some(Shards::Keys)) | (Some(Place::Data), None) => "Keys",
+        (_, Some(Shards::All)) => "All",
+        (_, Some(Shards::None)) | (_, None) => "None",
     };
     let (first, last, step) = row.key_range().unwrap_or((0, 0, 0));
     format!(

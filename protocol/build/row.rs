@@ -53,12 +53,13 @@ pub enum Place {
     Server,
 }
 
-/// Which shards a data command holds while it runs.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Which shards a command holds while it runs.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Shards {
+    /// None; not for data commands.
+    None,
     /// Those of its keys; a command without keys runs on any one.
-    #[default]
     Keys,
     /// All of them.
     All,
@@ -74,9 +75,8 @@ pub struct Row {
     pub handler: Option<String>,
     /// As the file's head says when absent.
     pub place: Option<Place>,
-    /// Data commands only.
-    #[serde(default)]
-    pub shards: Shards,
+    /// When absent, those of its keys for a data command, none for others.
+    pub shards: Option<Shards>,
     /// Number of words of a request, negative: at least so many.
     pub arity: i16,
     /// As `COMMAND INFO` names them; `movablekeys` follows from `keys`.

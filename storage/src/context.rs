@@ -32,8 +32,6 @@ pub struct Settings {
     pub bulk_max: u64,
     /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without an option free off the path.
     pub lazy_flush: bool,
-    /// `rdbcompression`, for DUMP.
-    pub compress: bool,
 }
 
 /// What becomes of a key's expiry when its value is replaced.

@@ -31,14 +31,65 @@ pub struct Effects {
     replaced: bool,
     /// The command is recorded although it changed nothing.
     forced: bool,
+    /// Where the records of the command or transaction under way begin.
+    group: Option<Group>,
+    in_transaction: bool,
 }
 
+/// The start of records that must take effect together.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    bytes: usize,
+    records: usize,
+}
+
+const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+
 impl Effects {
+    /// No effects yet; `recording` says whether anybody reads the records.
+    #[must_use]
+    pub fn new(recording: bool) -> Self {
+        Self { recording, ..Self::default() }
+    }
+
     /// Begins a command.
     pub fn begin(&mut self) {
         self.changes = 0;
         self.replaced = false;
         self.forced = false;
+        if !self.in_transaction {
+            self.open_group();
+        }
+    }
+
+    /// Begins a transaction: its records stand between MULTI and EXEC.
+    pub fn begin_transaction(&mut self) {
+        self.open_group();
+        self.in_transaction = true;
+    }
+
+    /// Ends a transaction.
+    pub fn end_transaction(&mut self) {
+        self.in_transaction = false;
+        self.close_group();
+    }
+
+    fn open_group(&mut self) {
+        self.group = Some(Group { bytes: self.bytes.len(), records: self.records });
+    }
+
+    /// Puts several records that belong together between MULTI and EXEC.
+    fn close_group(&mut self) {
+        let Some(group) = self.group.take() else { return };
+        if self.records <= group.records + 1 {
+            return;
+        }
+        self.bytes.splice(group.bytes..group.bytes, MULTI.iter().copied());
+        for run in self.runs.iter_mut().filter(|run| run.start > group.bytes) {
+            run.start += MULTI.len();
+        }
+        self.bytes.extend_from_slice(EXEC);
     }
 
     /// Notes one change of the keyspace.
@@ -90,13 +141,15 @@ impl Effects {
 
     /// Ends a command: records it as it was sent if it changed something and was not replaced.
     pub fn finish<'a>(&mut self, database: usize, raw: Option<&[u8]>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
-        if (self.changes == 0 && !self.forced) || self.replaced || !self.recording {
-            return;
+        if (self.changes > 0 || self.forced) && !self.replaced && self.recording {
+            self.open_run(database);
+            match raw {
+                Some(raw) => self.bytes.extend_from_slice(raw),
+                None => encode_command(&mut self.bytes, words),
+            }
         }
-        self.open_run(database);
-        match raw {
-            Some(raw) => self.bytes.extend_from_slice(raw),
-            None => encode_command(&mut self.bytes, words),
+        if !self.in_transaction {
+            self.close_group();
         }
     }
 
@@ -140,7 +193,10 @@ mod tests {
     use super::*;
 
     fn text(effects: &Effects) -> Vec<(usize, String)> {
-        effects.runs().map(|(database, bytes)| (database, String::from_utf8_lossy(bytes).replace("\r\n", " "))).collect()
+        effects
+            .runs()
+            .map(|(database, bytes)| (database, String::from_utf8_lossy(bytes).replace("\r\n", " ")))
+            .collect()
     }
 
     #[test]
@@ -153,8 +209,7 @@ mod tests {
         effects.record(0, &[b"B"]);
         effects.record(3, &[b"C"]);
         effects.finish(3, None, std::iter::empty());
-        let expected =
-            [(0, "A *1 $5 MULTI *1 $1 B ".to_owned()), (3, "*1 $1 C *1 $4 EXEC ".to_owned())];
+        let expected = [(0, "A *1 $5 MULTI *1 $1 B ".to_owned()), (3, "*1 $1 C *1 $4 EXEC ".to_owned())];
         assert_eq!(text(&effects), expected);
         effects.clear();
         effects.begin_transaction();

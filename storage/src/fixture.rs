@@ -41,7 +41,7 @@ impl Fixture {
             now_ms: 1_000_000,
             database: 0,
             protocol: Protocol::Resp2,
-            settings: Settings { access: AccessPolicy::Lru, bulk_max: 512 << 20, lazy_flush: false, compress: true },
+            settings: Settings { access: AccessPolicy::Lru, bulk_max: 512 << 20, lazy_flush: false },
             random: Random::new(7),
             discarded: Vec::new(),
             replaying: false,

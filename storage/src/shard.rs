@@ -156,6 +156,12 @@ impl Shard {
         self.databases.iter().map(Database::bytes).sum()
     }
 
+    /// Number of keys in all its databases.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.databases.iter().map(Database::len).sum()
+    }
+
     /// Exchanges two databases.
     pub fn swap_databases(&mut self, one: usize, other: usize) {
         self.tell_watchers_of(one, Some(other));

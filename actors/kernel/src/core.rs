@@ -63,6 +63,12 @@ impl Drop for AbortOnUnwind {
     }
 }
 
+/// Stops the node here and now, without running anything more: what is on the disk is what recovery goes by.
+pub fn abort_node() -> ! {
+    essential_code_panicked();
+    panic!("the node stops")
+}
+
 /// The panic hook has already told what happened; nothing may run after it, not even destructors.
 #[cfg(not(madsim))]
 #[cold]

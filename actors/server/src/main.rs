@@ -1,14 +1,17 @@
 //! The `simurgh` binary: reads what it was asked to do, then does that.
 
+mod allocator;
 mod arguments;
 mod check_config;
 mod load;
+mod logging;
 mod print_config;
+mod serve;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use arguments::{Sources, Start};
+use arguments::Start;
 
 fn main() -> ExitCode {
     match run() {
@@ -32,16 +35,10 @@ fn run() -> anyhow::Result<ExitCode> {
             return Ok(if starts { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Start::CheckAof { fix, file } => anyhow::bail!("check-aof {} (fix: {fix}) is not built yet", file.display()),
-        Start::Serve(sources) => serve(&sources)?,
+        Start::Serve(sources) => {
+            drop(out);
+            serve::serve(&sources)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn serve(sources: &Sources) -> anyhow::Result<()> {
-    let load::Loaded { settings, file, without_meaning } = load::load(sources)?;
-    for setting in &without_meaning {
-        writeln!(io::stderr(), "{setting}")?;
-    }
-    let (port, file) = (settings.config().port, file.unwrap_or_default());
-    anyhow::bail!("the node for port {port} (configuration: {}) is not built yet", file.display())
 }

@@ -1,1 +1,26 @@
-//! Placeholder opened by the first commit.
+//! One short file per actor, and [`node`], which wires a whole node.
+//!
+//! ```text
+//! listener ──> connection ──> shard ──> log queue ──> log writer ──> disk
+//!                  ^                                       │
+//!                  └───────── position that is safe ───────┘
+//! ```
+//!
+//! Messages flow one way; replies come back on credit (a connection has one job under way). `connection` and `shard` are the
+//! data path and use the kernel's run-where-you-stand mailboxes; the long-lived actors are supervised by ractor.
+
+pub mod client;
+pub mod clients;
+pub mod commands;
+pub mod configuration;
+mod connection;
+mod cron;
+mod listener;
+pub mod log;
+mod log_writer;
+mod memory;
+pub mod node;
+mod recovery;
+mod request;
+mod shard;
+pub mod stats;

@@ -1,0 +1,494 @@
+//! A client: everything of a connection but its socket, and the loop that executes its requests.
+//!
+//! A client travels. Its connection parses what came and calls [`run`]; where a shard is busy, the whole client is left in that
+//! shard's queue, executed there by whoever holds the shard, and given back. So nothing is copied and no reply can overtake
+//! another: at any time a client is in one place.
+
+use crate::clients::ClientShared;
+use crate::commands::transaction::{Transaction, Watch};
+use crate::configuration::Live;
+use crate::node::Node;
+use crate::request::{BATCH_MAX, Incoming, Prepared};
+use crate::shard::{HeldShards, NoShards};
+use simurgh_kernel::core::AbortOnUnwind;
+use simurgh_kernel::mailbox::{Entered, Held};
+use simurgh_kernel::time;
+use simurgh_protocol::command::{Command, CommandFlags, Lookup, Shards as ShardsWanted};
+use simurgh_protocol::resp::Limits;
+use simurgh_protocol::{Args, CommandError, Reply};
+use simurgh_storage::{Context, Database, Effects, Random, Shard, Shards};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// What CLIENT REPLY has set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Replies are sent.
+    On,
+    /// They are not.
+    Off,
+    /// The next one is not.
+    SkipNext,
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// Once everything written so far has been sent.
+    AfterReply,
+    /// At once.
+    Now,
+}
+
+/// Something that a command asks of the connection's asynchronous part before the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// DEBUG SLEEP: the whole core stands still, as Redis would.
+    Sleep(Duration),
+    /// SHUTDOWN: the node stops.
+    Shutdown,
+}
+
+/// A client.
+pub struct Client {
+    /// The node it is connected to.
+    pub node: Arc<Node>,
+    /// What others may know of it.
+    pub shared: Arc<ClientShared>,
+    /// The configuration, as of `generation`.
+    live: Arc<Live>,
+    generation: u64,
+    /// Its selected database.
+    pub database: usize,
+    /// Whether it may do more than authenticate.
+    pub authenticated: bool,
+    /// Its replies, waiting to be sent.
+    pub reply: Reply,
+    /// Whether they are sent.
+    pub reply_mode: ReplyMode,
+    /// Between MULTI and EXEC.
+    pub transaction: Option<Transaction>,
+    /// What it watches.
+    pub watch: Watch,
+    /// CLIENT NO-TOUCH.
+    pub no_touch: bool,
+    /// How it ends, once it does.
+    pub close: Option<Close>,
+    /// What its connection is to do before the next request.
+    pub wait: Option<Wait>,
+    /// It is a MONITOR and is sent what others do.
+    pub is_monitor: bool,
+    pub(crate) incoming: Incoming,
+    effects: Effects,
+    random: Random,
+    /// From which byte of the replies on which position of the log must be safe.
+    holds: VecDeque<(usize, u64)>,
+    /// Time of the batch, in milliseconds of Unix time.
+    pub now_ms: i64,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Client({})", self.shared.id)
+    }
+}
+
+/// Where a client is after [`run`].
+pub(crate) enum Ran {
+    /// Here, with nothing left to execute (or something to wait for first).
+    Here(Box<Client>),
+    /// In the queue of a busy shard: it will come back through its inbox.
+    Away,
+    /// Here, since the queue was full: try again soon.
+    Busy(Box<Client>),
+}
+
+/// Executes the client's parsed requests.
+pub(crate) fn run(mut client: Box<Client>) -> Ran {
+    let node = client.node.clone();
+    client.begin_batch();
+    client.prefetch_shared();
+    while client.wait.is_none() && client.close.is_none() {
+        let Some(next) = client.incoming.peek() else { break };
+        let wanted = client.shards_wanted(&next);
+        if wanted == 0 {
+            client.step(&next, &mut NoShards);
+            client.incoming.advance();
+            continue;
+        }
+        match node.shards.enter(wanted, client) {
+            Entered::Here(mut held, back) => {
+                client = back;
+                let _guard = AbortOnUnwind::new();
+                client.run_held(&mut held);
+            }
+            Entered::Queued => return Ran::Away,
+            Entered::Full(back) => return Ran::Busy(back),
+        }
+    }
+    client.end_batch();
+    Ran::Here(client)
+}
+
+impl Client {
+    /// A client that has just connected.
+    #[must_use]
+    pub fn new(node: Arc<Node>, shared: Arc<ClientShared>) -> Self {
+        let live = node.configuration.current();
+        let generation = node.configuration.generation();
+        Self {
+            authenticated: live.config.require_pass.is_none(),
+            database: 0,
+            reply: Reply::default(),
+            reply_mode: ReplyMode::On,
+            transaction: None,
+            watch: Watch::default(),
+            no_touch: false,
+            close: None,
+            wait: None,
+            is_monitor: false,
+            incoming: Incoming::default(),
+            effects: Effects::default(),
+            random: Random::new(node.seed ^ shared.id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            holds: VecDeque::new(),
+            now_ms: time::wall_ms(),
+            live,
+            generation,
+            node,
+            shared,
+        }
+    }
+
+    /// The configuration in force for this batch.
+    #[must_use]
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+
+    /// What the parser must not exceed now.
+    pub(crate) fn limits(&self) -> Limits {
+        let bulk_max = i64::try_from(self.live.config.proto_max_bulk_bytes).unwrap_or(i64::MAX);
+        Limits { bulk_max, unauthenticated: !self.authenticated }
+    }
+
+    /// Parses the next batch of what was received.
+    pub(crate) fn parse(&mut self) {
+        self.refresh();
+        let limits = self.limits();
+        self.incoming.parse(&self.node.layout, limits);
+    }
+
+    fn refresh(&mut self) {
+        let generation = self.node.configuration.generation();
+        if generation != self.generation {
+            self.live = self.node.configuration.current();
+            self.generation = generation;
+        }
+    }
+
+    fn begin_batch(&mut self) {
+        self.refresh();
+        self.now_ms = time::wall_ms();
+        self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
+    }
+
+    fn end_batch(&mut self) {
+        let shared = &self.shared;
+        shared.last_interaction_ms.store(self.now_ms, Relaxed);
+        shared.database.store(self.database as u32, Relaxed);
+        let queued = self.transaction.as_ref().map_or(-1, |transaction| transaction.len() as i64);
+        shared.multi.store(queued, Relaxed);
+        shared.watch.store(self.watch.len() as u32, Relaxed);
+        let changes = self.effects.take_changes();
+        if changes > 0 {
+            self.node.stats.changes.add(changes);
+        }
+    }
+
+    fn shards_wanted(&self, next: &Prepared) -> u64 {
+        let Lookup::Found(command) = next.found else { return 0 };
+        let watched = if crate::commands::ends_watch(command) { self.watch.shards() } else { 0 };
+        match &self.transaction {
+            Some(transaction) if command == crate::commands::EXEC => transaction.shards() | watched,
+            // Between MULTI and EXEC nothing runs but what ends it.
+            Some(_) => watched,
+            None => next.shards | watched,
+        }
+    }
+
+    /// Executes requests for as long as the shards that are held are those needed.
+    pub(crate) fn run_held(&mut self, held: &mut Held<'_, Shard, Self>) {
+        let set = held.set();
+        let reply_start = self.reply.len();
+        if self.incoming.waiting().len() > 1 {
+            self.prefetch(held);
+        }
+        let mut shards = HeldShards(held);
+        while let Some(next) = self.incoming.peek() {
+            if self.wait.is_some() || self.close.is_some() || self.shards_wanted(&next) & !set != 0 {
+                break;
+            }
+            self.step(&next, &mut shards);
+            self.incoming.advance();
+        }
+        self.settle(held, reply_start);
+    }
+
+    /// What was done joins the log while the shards are still held, and the replies get their condition.
+    fn settle(&mut self, held: &mut Held<'_, Shard, Self>, reply_start: usize) {
+        let mut set = held.set();
+        let changed = self.effects.has_records();
+        let replies_wait = self.node.log.mode().replies_wait();
+        if !changed && !replies_wait {
+            return;
+        }
+        let position = if changed { self.node.log.append(&self.effects) } else { 0 };
+        self.effects.clear();
+        let mut needed = position;
+        while set != 0 {
+            let shard = held.get(set.trailing_zeros() as usize);
+            set &= set - 1;
+            if changed {
+                shard.log_position = position;
+            }
+            needed = needed.max(shard.log_position);
+        }
+        if replies_wait && needed > self.node.log.safe() && self.reply.len() > reply_start {
+            self.holds.push_back((reply_start, needed));
+        }
+    }
+
+    /// How many bytes of the replies may be sent, and the position that the rest waits for.
+    pub(crate) fn sendable(&mut self) -> (usize, Option<u64>) {
+        let safe = self.node.log.safe();
+        while self.holds.front().is_some_and(|(_, position)| *position <= safe) {
+            self.holds.pop_front();
+        }
+        match self.holds.front() {
+            Some((start, position)) => (*start, Some(*position)),
+            None => (self.reply.len(), None),
+        }
+    }
+
+    /// The first `count` bytes of the replies have been sent.
+    pub(crate) fn sent(&mut self, count: usize) {
+        let buffer = self.reply.buffer();
+        if count == buffer.len() {
+            buffer.clear();
+        } else {
+            buffer.drain(..count);
+        }
+        for hold in &mut self.holds {
+            hold.0 = hold.0.saturating_sub(count);
+        }
+    }
+
+    /// The first pass over a batch when there are several shards: all are held for as long as it takes to ask for the memory
+    /// that the batch will touch; those that are busy are left out.
+    fn prefetch_shared(&mut self) {
+        if self.node.shards.count() == 1 || self.incoming.waiting().len() < 4 {
+            return;
+        }
+        let wanted = self.incoming.waiting().iter().fold(0, |set, next| set | next.shards);
+        let node = self.node.clone();
+        if let Some(mut held) = node.shards.try_hold(wanted) {
+            self.prefetch(&mut held);
+        }
+    }
+
+    /// Asks for the memory that the waiting requests will touch: tables, then buckets, then entries, each for all of them
+    /// before the next, so that the loads overlap.
+    fn prefetch(&self, held: &mut Held<'_, Shard, Self>) {
+        let (set, layout) = (held.set(), &self.node.layout);
+        let mut hashes = [(0usize, 0u64); BATCH_MAX];
+        let mut count = 0;
+        for next in self.incoming.waiting() {
+            if let Some(hash) = next.first_hash
+                && next.shards & !set == 0
+                && next.shards.is_power_of_two()
+            {
+                hashes[count] = (next.shards.trailing_zeros() as usize, hash);
+                count += 1;
+            }
+        }
+        let _ = layout;
+        let hashes = &hashes[..count];
+        for stage in [Database::table_address, Database::bucket_address, Database::entry_address] {
+            for (shard, hash) in hashes {
+                let address = stage(held.get(*shard).database(self.database), *hash);
+                if !address.is_null() {
+                    simurgh_storage::prefetch::prefetch(address);
+                }
+            }
+        }
+        for (shard, hash) in hashes {
+            let address = held.get(*shard).database(self.database).entry_address(*hash);
+            if !address.is_null() {
+                simurgh_storage::prefetch::prefetch(address.wrapping_add(64));
+            }
+        }
+    }
+
+    /// Executes one request, the next one, with the shards that it needs.
+    fn step(&mut self, next: &Prepared, shards: &mut dyn Shards) {
+        let incoming = std::mem::take(&mut self.incoming);
+        let args = incoming.args(next);
+        let mark = self.reply.len();
+        let mode = self.reply_mode;
+        match self.admit(next.found, &args) {
+            Ok(Some(command)) => {
+                self.call(command, &args, incoming.raw(next), next.first_hash, shards);
+            }
+            Ok(None) => {}
+            Err(error) => self.refuse(next.found, &error),
+        }
+        self.apply_reply_mode(mode, mark);
+        self.incoming = incoming;
+    }
+
+    /// CLIENT REPLY: `before` was in force when the request came.
+    fn apply_reply_mode(&mut self, before: ReplyMode, mark: usize) {
+        match (before, self.reply_mode) {
+            (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
+            (ReplyMode::SkipNext, ReplyMode::SkipNext) => {
+                self.reply.truncate(mark);
+                self.reply_mode = ReplyMode::On;
+            }
+            _ => self.reply.truncate(mark),
+        }
+    }
+
+    /// Whether the request may run now: the command, or nothing when it has been queued by MULTI.
+    fn admit(&mut self, found: Lookup, args: &Args<'_>) -> Result<Option<Command>, CommandError> {
+        let command = crate::commands::resolve(found, args)?;
+        let flags = command.spec().flags;
+        if !self.authenticated && !flags.contains(CommandFlags::NO_AUTH) {
+            return Err(CommandError::Text("NOAUTH Authentication required."));
+        }
+        self.node.admit(self, command)?;
+        if self.transaction.is_some() && !crate::commands::runs_inside_multi(command) {
+            return self.queue(command, args).map(|()| None);
+        }
+        Ok(Some(command))
+    }
+
+    /// Queues a command between MULTI and EXEC.
+    fn queue(&mut self, command: Command, args: &Args<'_>) -> Result<(), CommandError> {
+        if command.spec().flags.contains(CommandFlags::NO_MULTI) {
+            return Err(CommandError::Text("ERR Command not allowed inside a transaction"));
+        }
+        let (_, shards) = crate::request::place(command, args, &self.node.layout);
+        if let Some(transaction) = &mut self.transaction {
+            transaction.push(command, args, shards);
+            self.reply.simple("QUEUED");
+        }
+        Ok(())
+    }
+
+    /// Refuses a request: the error is its reply, and a transaction that it belongs to is lost.
+    fn refuse(&mut self, found: Lookup, error: &CommandError) {
+        let is_exec = matches!(found, Lookup::Found(command) if command == crate::commands::EXEC);
+        self.node.stats.total_error_replies.add(1);
+        if is_exec && self.transaction.is_some() {
+            let text = error.to_string();
+            self.end_transaction();
+            self.reply.error(format_args!("EXECABORT Transaction discarded because of: {}", without_code(&text)));
+            return;
+        }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.abort();
+        }
+        self.reply.error(error);
+    }
+
+    /// Leaves MULTI without executing anything.
+    pub fn end_transaction(&mut self) {
+        self.transaction = None;
+    }
+
+    /// Runs one command; its shards are held.
+    pub(crate) fn call(
+        &mut self,
+        command: Command,
+        args: &Args<'_>,
+        raw: Option<&[u8]>,
+        first_hash: Option<u64>,
+        shards: &mut dyn Shards,
+    ) {
+        let started = time::ticks();
+        let succeeded = match command {
+            Command::Data(command) => {
+                self.with_context(shards, first_hash, |cx| simurgh_storage::execute(command, cx, args, raw))
+            }
+            Command::Connection(command) => {
+                let mark = self.reply.len();
+                let result = simurgh_protocol::dispatch_connection!(command, crate::commands, (self, args, shards));
+                self.finish(mark, result)
+            }
+            Command::Server(command) => {
+                let mark = self.reply.len();
+                let result = simurgh_protocol::dispatch_server!(command, crate::commands, (self, args, shards));
+                self.finish(mark, result)
+            }
+        };
+        self.node.called(self, command, args, started, succeeded);
+    }
+
+    fn finish(&mut self, mark: usize, result: Result<(), CommandError>) -> bool {
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                self.reply.truncate(mark);
+                self.reply.error(error);
+                false
+            }
+        }
+    }
+
+    /// Gives a command what it may use.
+    pub fn with_context<R>(
+        &mut self,
+        shards: &mut dyn Shards,
+        first_hash: Option<u64>,
+        with: impl FnOnce(&mut Context<'_>) -> R,
+    ) -> R {
+        let mut discarded = Vec::new();
+        let mut cx = Context {
+            reply: &mut self.reply,
+            effects: &mut self.effects,
+            database: self.database,
+            now_ms: self.now_ms,
+            settings: &self.live.storage,
+            layout: &self.node.layout,
+            random: &mut self.random,
+            first_hash,
+            no_touch: self.no_touch,
+            replaying: false,
+            discarded: &mut discarded,
+            shards,
+        };
+        let result = with(&mut cx);
+        if !discarded.is_empty() {
+            self.node.discard(discarded);
+        }
+        result
+    }
+
+    /// The effects gathered so far.
+    pub(crate) fn effects(&mut self) -> &mut Effects {
+        &mut self.effects
+    }
+
+    /// Whether a command that holds no shards of its own may be run: its row says so.
+    #[must_use]
+    pub fn needs_shards(command: Command) -> bool {
+        command.spec().shards != ShardsWanted::None
+    }
+}
+
+/// An error's text without its code.
+fn without_code(text: &str) -> &str {
+    text.split_once(' ').map_or(text, |(_, rest)| rest)
+}

@@ -1,0 +1,227 @@
+//! The clients of a node: what CLIENT LIST shows of each, and the way to reach it.
+//!
+//! A connection owns its [`Client`](crate::client::Client); what others may read or change of it is in [`ClientShared`]: facts
+//! as relaxed atomics that the connection refreshes after each batch, and an inbox for messages.
+
+use crate::client::Client;
+use simurgh_kernel::net::PeerAddress;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+/// What is sent to a connection.
+#[derive(Debug)]
+pub enum ConnectionMessage {
+    /// Its client comes back from a shard that was busy.
+    Back(Box<Client>),
+    /// Close. What is waiting to be sent is dropped.
+    Kill,
+    /// Send these bytes behind what is waiting (MONITOR's lines).
+    Push(Arc<[u8]>),
+    /// Something that it may wait for has changed: look again.
+    Look,
+}
+
+/// A connection's mailbox: bounded, since each sender has a limit of its own (one client, one kill, the output limit).
+#[derive(Debug, Default)]
+pub struct Inbox {
+    state: Mutex<InboxState>,
+}
+
+#[derive(Debug, Default)]
+struct InboxState {
+    messages: Vec<ConnectionMessage>,
+    /// Bytes of pushes not yet taken.
+    pushed: usize,
+    waker: Option<Waker>,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message and wakes the connection.
+    pub fn send(&self, message: ConnectionMessage) {
+        let waker = {
+            let mut state = self.lock();
+            if let ConnectionMessage::Push(bytes) = &message {
+                state.pushed += bytes.len();
+            }
+            state.messages.push(message);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Bytes of pushes that the connection has not taken yet: what its output limit counts too.
+    #[must_use]
+    pub fn pushed(&self) -> usize {
+        self.lock().pushed
+    }
+
+    /// Returns a client to its connection.
+    pub fn give_back(&self, client: Box<Client>) {
+        self.send(ConnectionMessage::Back(client));
+    }
+
+    /// Takes what has come, or leaves the waker for what will.
+    pub fn take(&self, waker: &Waker) -> Vec<ConnectionMessage> {
+        let mut state = self.lock();
+        if state.messages.is_empty() {
+            match &mut state.waker {
+                Some(known) => known.clone_from(waker),
+                None => state.waker = Some(waker.clone()),
+            }
+            return Vec::new();
+        }
+        state.pushed = 0;
+        std::mem::take(&mut state.messages)
+    }
+}
+
+/// Texts that a client has set.
+#[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the fields of CLIENT LIST")]
+pub struct ClientTexts {
+    pub name: Vec<u8>,
+    pub lib_name: Vec<u8>,
+    pub lib_ver: Vec<u8>,
+}
+
+/// What others may know of a client.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the fields of CLIENT LIST")]
+pub struct ClientShared {
+    pub id: u64,
+    pub address: PeerAddress,
+    pub core: usize,
+    pub connected_ms: i64,
+    pub inbox: Inbox,
+    pub texts: Mutex<ClientTexts>,
+    /// When the client last sent a command, in milliseconds of Unix time.
+    pub last_interaction_ms: AtomicI64,
+    /// `Command::index() + 1` of its last command; 0 before the first.
+    pub last_command: AtomicU32,
+    pub database: AtomicU32,
+    pub resp: AtomicU32,
+    /// Commands queued by MULTI; -1 outside.
+    pub multi: AtomicI64,
+    pub watch: AtomicU32,
+    pub query_buffer: AtomicU64,
+    pub query_buffer_free: AtomicU64,
+    pub multi_memory: AtomicU64,
+    /// Output that waits to be sent, in bytes.
+    pub output: AtomicU64,
+    pub output_capacity: AtomicU64,
+    pub total_memory: AtomicU64,
+    pub net_input: AtomicU64,
+    pub net_output: AtomicU64,
+    pub commands: AtomicU64,
+    pub no_evict: AtomicBool,
+    pub no_touch: AtomicBool,
+    pub is_monitor: AtomicBool,
+    pub close_asap: AtomicBool,
+}
+
+impl ClientShared {
+    /// A client that has just connected.
+    #[must_use]
+    pub fn new(id: u64, address: PeerAddress, core: usize, now_ms: i64) -> Self {
+        Self {
+            id,
+            address,
+            core,
+            connected_ms: now_ms,
+            inbox: Inbox::default(),
+            texts: Mutex::default(),
+            last_interaction_ms: AtomicI64::new(now_ms),
+            last_command: AtomicU32::new(0),
+            database: AtomicU32::new(0),
+            resp: AtomicU32::new(2),
+            multi: AtomicI64::new(-1),
+            watch: AtomicU32::new(0),
+            query_buffer: AtomicU64::new(0),
+            query_buffer_free: AtomicU64::new(0),
+            multi_memory: AtomicU64::new(0),
+            output: AtomicU64::new(0),
+            output_capacity: AtomicU64::new(0),
+            total_memory: AtomicU64::new(0),
+            net_input: AtomicU64::new(0),
+            net_output: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            no_evict: AtomicBool::new(false),
+            no_touch: AtomicBool::new(false),
+            is_monitor: AtomicBool::new(false),
+            close_asap: AtomicBool::new(false),
+        }
+    }
+
+    /// The texts that the client has set.
+    pub fn texts(&self) -> MutexGuard<'_, ClientTexts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the connection to close.
+    pub fn kill(&self) {
+        self.close_asap.store(true, Ordering::Relaxed);
+        self.inbox.send(ConnectionMessage::Kill);
+    }
+}
+
+/// Every client, in the order of connecting.
+#[derive(Debug, Default)]
+pub struct Clients {
+    next_id: AtomicU64,
+    by_id: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
+}
+
+impl Clients {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ClientShared>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a client if fewer than `limit` are connected.
+    pub fn add(&self, address: PeerAddress, core: usize, now_ms: i64, limit: usize) -> Option<Arc<ClientShared>> {
+        let mut clients = self.lock();
+        if clients.len() >= limit {
+            return None;
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let client = Arc::new(ClientShared::new(id, address, core, now_ms));
+        clients.insert(id, client.clone());
+        Some(client)
+    }
+
+    /// Removes a client that has gone.
+    pub fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+    }
+
+    /// How many are connected.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether nobody is connected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<ClientShared>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<Arc<ClientShared>> {
+        self.lock().get(&id).cloned()
+    }
+}

@@ -1,0 +1,47 @@
+//! The commands that run in a connection or on the node, one file for each subject. Data commands are in `simurgh_storage`.
+//!
+//! A handler is `fn(client, args, shards) -> Result<(), CommandError>`; `shards` are those that the command's row asks for.
+
+pub mod client;
+pub mod command;
+pub mod config;
+pub mod connection;
+pub mod debug;
+pub mod info;
+pub mod latency;
+pub mod memory;
+pub mod monitor;
+pub mod role;
+pub mod shutdown;
+pub mod slowlog;
+pub mod time;
+pub mod transaction;
+
+use simurgh_protocol::command::{Command, ConnectionCommand, Lookup, check_arity};
+use simurgh_protocol::{Args, CommandError};
+
+/// EXEC, which the execution loop treats apart.
+pub(crate) const EXEC: Command = Command::Connection(ConnectionCommand::Exec);
+
+/// The command that a request names, if there is one that takes so many arguments.
+pub(crate) fn resolve(found: Lookup, args: &Args<'_>) -> Result<Command, CommandError> {
+    let resolved = match found {
+        Lookup::Found(command) => check_arity(command.spec(), args.len()).map(|()| command),
+        Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => {
+            simurgh_protocol::command::resolve(args)
+        }
+    };
+    resolved.map_err(|error| CommandError::Owned(error.to_string()))
+}
+
+/// Whether a command runs at once between MULTI and EXEC.
+pub(crate) fn runs_inside_multi(command: Command) -> bool {
+    use ConnectionCommand::{Discard, Exec, Multi, Quit, Reset, Watch};
+    [Discard, Exec, Multi, Quit, Reset, Watch].iter().any(|other| command == Command::Connection(*other))
+}
+
+/// Whether a command ends the client's watches, and so needs the shards of what it watches.
+pub(crate) fn ends_watch(command: Command) -> bool {
+    use ConnectionCommand::{Discard, Exec, Reset, Unwatch};
+    [Discard, Exec, Reset, Unwatch].iter().any(|other| command == Command::Connection(*other))
+}

@@ -1,0 +1,15 @@
+//! TIME.
+
+use crate::client::Client;
+use simurgh_kernel::time;
+use simurgh_protocol::{Args, CommandError};
+use simurgh_storage::Shards;
+
+/// TIME: seconds of Unix time and the microseconds of the second.
+pub fn time(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let now_us = time::wall_us();
+    client.reply.array(2);
+    client.reply.bulk_integer(now_us.div_euclid(1_000_000));
+    client.reply.bulk_integer(now_us.rem_euclid(1_000_000));
+    Ok(())
+}

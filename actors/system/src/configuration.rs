@@ -1,0 +1,75 @@
+//! The configuration in force, shared by all cores and replaced as a whole by CONFIG SET.
+//!
+//! Readers keep an `Arc` of it and look at one atomic counter to learn that there is a newer one, so the data path takes no
+//! lock for it.
+
+use simurgh_protocol::config::{Config, MaxMemoryPolicy, Settings};
+use simurgh_storage::access::AccessPolicy;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One state of the configuration, in the forms in which it is read.
+#[derive(Debug)]
+pub struct Live {
+    /// By name and as text: CONFIG GET, SET and REWRITE.
+    pub settings: Settings,
+    /// By field.
+    pub config: Config,
+    /// What the keyspace reads.
+    pub storage: simurgh_storage::Settings,
+}
+
+impl Live {
+    fn new(settings: Settings) -> Self {
+        let config = settings.config();
+        let storage = simurgh_storage::Settings {
+            access: access_policy(&config),
+            bulk_max: config.proto_max_bulk_bytes,
+            // Freeing is always done off the path.
+            lazy_flush: true,
+        };
+        Self { settings, config, storage }
+    }
+}
+
+fn access_policy(config: &Config) -> AccessPolicy {
+    if MaxMemoryPolicy::is_lfu(config.max_memory_policy) {
+        AccessPolicy::Lfu { log_factor: config.lfu_log_factor, decay_minutes: config.lfu_decay_minutes }
+    } else {
+        AccessPolicy::Lru
+    }
+}
+
+/// The configuration of a node.
+#[derive(Debug)]
+pub struct Configuration {
+    generation: AtomicU64,
+    current: Mutex<Arc<Live>>,
+}
+
+impl Configuration {
+    /// As it is at the start.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { generation: AtomicU64::new(0), current: Mutex::new(Arc::new(Live::new(settings))) }
+    }
+
+    /// Grows whenever the configuration is replaced.
+    #[must_use]
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// What is in force now.
+    #[must_use]
+    pub fn current(&self) -> Arc<Live> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces it.
+    pub fn replace(&self, settings: Settings) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Live::new(settings));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,279 @@
+//! The connection actor: the asynchronous shell around a [`Client`].
+//!
+//! It reads what the socket has, lets the client parse and execute the batch, and writes every reply with one write. In
+//! between it waits for whichever comes first: bytes, room to write, a message, or the log reaching the position that its
+//! oldest reply waits for. A panic here closes this connection and no other.
+
+use crate::client::{Client, Close, Ran, Wait, run};
+use crate::clients::{ClientShared, ConnectionMessage};
+use crate::node::Node;
+use simurgh_kernel::net::Stream;
+use simurgh_kernel::{core, time};
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+/// Room that a read should find, in bytes.
+const READ_ROOM: usize = 16 * 1024;
+/// The most room that is made at once for an argument still being received: memory follows what has arrived.
+const READ_ROOM_MAX: usize = 1 << 20;
+/// Reply buffers above this are given back once they are empty.
+const REPLY_KEPT: usize = 64 * 1024;
+/// Read buffers that a core keeps for its connections.
+const POOLED: usize = 16;
+/// Replies that may wait before the connection stops reading more requests.
+const OUTPUT_PAUSE: usize = 1 << 20;
+
+thread_local! {
+    /// Read buffers: a connection holds one only while it has unfinished requests.
+    static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn take_buffer() -> Vec<u8> {
+    POOL.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(READ_ROOM))
+}
+
+fn return_buffer(buffer: Vec<u8>) {
+    if buffer.is_empty() && (READ_ROOM..=4 * READ_ROOM).contains(&buffer.capacity()) {
+        POOL.with_borrow_mut(|pool| {
+            if pool.len() < POOLED {
+                pool.push(buffer);
+            }
+        });
+    }
+}
+
+/// Removes the client from the node's registry however its connection ends.
+struct Registered {
+    node: Arc<Node>,
+    shared: Arc<ClientShared>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.node.forget_client(&self.shared);
+    }
+}
+
+/// Serves one connection until it ends.
+pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: Stream) {
+    let _registered = Registered { node: node.clone(), shared: shared.clone() };
+    let client = Some(Box::new(Client::new(node.clone(), shared.clone())));
+    let mut connection = Connection { node, shared, stream, client, at_end: false, out_total: 0 };
+    connection.run().await;
+    if let Some(client) = connection.client.take() {
+        connection.node.leave(client).await;
+    }
+}
+
+struct Connection {
+    node: Arc<Node>,
+    shared: Arc<ClientShared>,
+    stream: Stream,
+    /// Away while it is in the queue of a shard.
+    client: Option<Box<Client>>,
+    /// The peer has sent everything it will.
+    at_end: bool,
+    out_total: u64,
+}
+
+/// What a connection has waited for.
+enum Event {
+    /// Bytes were read, or the stream ended.
+    Read,
+    /// Messages.
+    Messages(Vec<ConnectionMessage>),
+    /// The connection is broken.
+    Broken,
+    /// Everything has been sent and the connection is to close.
+    Finished,
+}
+
+impl Connection {
+    async fn run(&mut self) {
+        loop {
+            match poll_fn(|cx| self.poll_event(cx)).await {
+                Event::Broken | Event::Finished => return,
+                Event::Read => {}
+                Event::Messages(messages) => {
+                    for message in messages {
+                        if !self.accept(message) {
+                            return;
+                        }
+                    }
+                }
+            }
+            if !self.execute().await {
+                return;
+            }
+        }
+    }
+
+    /// Takes a message; whether the connection lives on.
+    fn accept(&mut self, message: ConnectionMessage) -> bool {
+        match message {
+            ConnectionMessage::Back(client) => self.client = Some(client),
+            ConnectionMessage::Kill => return false,
+            ConnectionMessage::Push(bytes) => {
+                if let Some(client) = &mut self.client {
+                    client.reply.buffer().extend_from_slice(&bytes);
+                }
+            }
+            ConnectionMessage::Look => {}
+        }
+        true
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let messages = self.shared.inbox.take(cx.waker());
+        if !messages.is_empty() {
+            return Poll::Ready(Event::Messages(messages));
+        }
+        if self.client.is_none() {
+            return Poll::Pending;
+        }
+        match self.poll_write(cx) {
+            Poll::Ready(Err(())) => return Poll::Ready(Event::Broken),
+            Poll::Ready(Ok(true)) => return Poll::Ready(Event::Finished),
+            Poll::Ready(Ok(false)) | Poll::Pending => {}
+        }
+        self.poll_read(cx)
+    }
+
+    /// Sends what may be sent. Ready with `true` when everything has gone and the connection is to close.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, ()>> {
+        loop {
+            let client = self.client.as_mut().expect("the caller has looked");
+            let (sendable, waits_for) = client.sendable();
+            if sendable == 0 {
+                let Some(position) = waits_for else { return Poll::Ready(Ok(client.close.is_some())) };
+                if self.node.log.refuses() {
+                    return Poll::Ready(Err(()));
+                }
+                self.node.log.wake_when_safe(self.shared.core, position, cx.waker());
+                // It may have become safe between the two looks.
+                if self.node.log.safe() < position {
+                    return Poll::Pending;
+                }
+                continue;
+            }
+            match self.stream.poll_write_some(cx, &client.reply.bytes()[..sendable]) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    client.sent(count);
+                    self.out_total += count as u64;
+                    self.shared.net_output.store(self.out_total, Relaxed);
+                    self.node.stats.total_net_output_bytes.add(count as u64);
+                    self.node.stats.total_writes_processed.add(1);
+                    if client.reply.is_empty() && client.reply.buffer().capacity() > REPLY_KEPT {
+                        *client.reply.buffer() = Vec::new();
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(Err(())),
+            }
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let client = self.client.as_mut().expect("the caller has looked");
+        if client.close.is_some() || self.at_end || client.reply.len() > OUTPUT_PAUSE || self.node.is_congested() {
+            return Poll::Pending;
+        }
+        let incoming = &mut client.incoming;
+        if incoming.buffer.capacity() == 0 {
+            incoming.buffer = take_buffer();
+        }
+        let room = incoming.wanted_room().clamp(READ_ROOM, READ_ROOM_MAX);
+        if incoming.buffer.capacity() - incoming.buffer.len() < room / 4 {
+            incoming.buffer.reserve(room);
+        }
+        match self.stream.poll_read_into(cx, &mut incoming.buffer) {
+            Poll::Pending => {
+                if incoming.buffer.is_empty() {
+                    return_buffer(std::mem::take(&mut incoming.buffer));
+                }
+                Poll::Pending
+            }
+            Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Event::Broken),
+            Poll::Ready(Ok(count)) => {
+                self.node.stats.total_net_input_bytes.add(count as u64);
+                self.node.stats.total_reads_processed.add(1);
+                self.shared.net_input.fetch_add(count as u64, Relaxed);
+                Poll::Ready(Event::Read)
+            }
+        }
+    }
+
+    /// Executes everything that can be executed; whether the connection lives on.
+    async fn execute(&mut self) -> bool {
+        loop {
+            let Some(mut client) = self.client.take() else { return true };
+            if client.close == Some(Close::Now) {
+                return false;
+            }
+            if client.incoming.peek().is_none() {
+                client.incoming.release();
+                client.parse();
+            }
+            if client.incoming.peek().is_none() {
+                self.rest(client);
+                return true;
+            }
+            if self.node.is_paused_for(&client) {
+                self.node.pause_over().await;
+                self.client = Some(client);
+                continue;
+            }
+            match run(client) {
+                Ran::Away => return true,
+                Ran::Busy(client) => {
+                    self.client = Some(client);
+                    core::yield_now().await;
+                }
+                Ran::Here(mut client) => {
+                    let wait = client.wait.take();
+                    let is_closing = client.close.is_some();
+                    if is_closing {
+                        client.incoming.discard();
+                    }
+                    self.client = Some(client);
+                    if let Some(wait) = wait {
+                        self.perform(wait).await;
+                    }
+                    if is_closing || self.output_waits() {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether so much output waits that it should be sent before more is made.
+    fn output_waits(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| client.reply.len() > OUTPUT_PAUSE / 4)
+    }
+
+    /// Nothing to execute: reports a protocol error, if that is what ended the stream, and gives the buffer back.
+    fn rest(&mut self, mut client: Box<Client>) {
+        if let Some(error) = client.incoming.error.take() {
+            client.reply.error(error);
+            client.close = Some(Close::AfterReply);
+            client.incoming.discard();
+        }
+        let incoming = &mut client.incoming;
+        if incoming.buffer.is_empty() {
+            return_buffer(std::mem::take(&mut incoming.buffer));
+        }
+        self.node.check_buffers(&mut client);
+        self.client = Some(client);
+    }
+
+    async fn perform(&mut self, wait: Wait) {
+        match wait {
+            Wait::Sleep(duration) => time::sleep(duration).await,
+            Wait::Shutdown => self.node.shutdown.finished().await,
+        }
+    }
+}

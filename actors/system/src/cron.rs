@@ -1,0 +1,78 @@
+//! The timer actor: what a node does now and then. Expiry in bounded steps, idle clients, limits over all clients.
+
+use crate::client::Client;
+use crate::node::Node;
+use simurgh_kernel::core::AbortOnUnwind;
+use simurgh_kernel::mailbox::Held;
+use simurgh_kernel::time;
+use simurgh_storage::{Effects, Shard};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Keys that expire in one step, between two of which others get at the shard.
+const EXPIRE_STEP: usize = 64;
+/// Steps for one shard in one round; more are due again at the next.
+const EXPIRE_STEPS: usize = 64;
+
+/// Runs until the node stops.
+pub(crate) async fn run(node: Arc<Node>) {
+    let mut rounds: u64 = 0;
+    while !node.shutdown.is_asked() {
+        let config = node.configuration.current();
+        let hz = u64::from(config.config.hz.max(1));
+        time::sleep(Duration::from_micros(1_000_000 / hz)).await;
+        rounds += 1;
+        expire(&node).await;
+        crate::memory::check_all(&node);
+        if rounds.is_multiple_of(hz) {
+            close_idle(&node);
+        }
+    }
+}
+
+/// Removes what is due from every shard.
+async fn expire(node: &Arc<Node>) {
+    if !node.expires_actively.load(Relaxed) {
+        return;
+    }
+    for index in 0..node.layout.shards {
+        for _ in 0..EXPIRE_STEPS {
+            let is_more_due = match node.shards.try_hold(1 << index) {
+                Some(mut held) => expire_step(node, &mut held, index),
+                None => true,
+            };
+            if !is_more_due {
+                break;
+            }
+            simurgh_kernel::core::yield_now().await;
+        }
+    }
+}
+
+fn expire_step(node: &Node, held: &mut Held<'_, Shard, Client>, index: usize) -> bool {
+    let _guard = AbortOnUnwind::new();
+    let mut effects = Effects::new(node.log.mode() != crate::log::Mode::Off);
+    let shard = held.get(index);
+    let is_more_due = simurgh_storage::expiry::expire_cycle(shard, time::wall_ms(), EXPIRE_STEP, &mut effects);
+    if effects.has_records() {
+        shard.log_position = node.log.append(&effects);
+    }
+    is_more_due
+}
+
+/// Closes clients that have been idle for longer than `timeout`.
+fn close_idle(node: &Node) {
+    let config = node.configuration.current();
+    let timeout_ms = i64::from(config.config.timeout_seconds) * 1000;
+    if timeout_ms == 0 {
+        return;
+    }
+    let now_ms = time::wall_ms();
+    for client in node.clients.all() {
+        let is_idle = now_ms - client.last_interaction_ms.load(Relaxed) > timeout_ms;
+        if is_idle && !client.is_monitor.load(Relaxed) {
+            client.kill();
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The log's stream, as those who write to it see it: one buffer that records join in order, and the position that is safe.
+//!
+//! ```text
+//! position   ... written and safe ...|... being written ...|... in the buffer ...|
+//!                                  safe                                       end
+//! ```
+//!
+//! A record joins while its shards are held, so the order of the stream is an order in which the commands really ran. A reply
+//! carries its condition: the position that must be safe before it leaves. When a sync is due and who waits for it are separate:
+//! the log writer decides the first, each connection the second.
+
+use simurgh_kernel::sync::Notify;
+use simurgh_storage::Effects;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+/// What a reply promises about the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// There is no log.
+    Off = 0,
+    /// Written soon, synced when the kernel likes.
+    No = 1,
+    /// Written soon, synced within about a second.
+    EverySecond = 2,
+    /// Handed to the kernel before the reply: survives `kill -9`.
+    Write = 3,
+    /// On the disk before the reply: survives power loss.
+    Always = 4,
+}
+
+impl Mode {
+    fn from_bits(bits: u8) -> Self {
+        match bits {
+            1 => Self::No,
+            2 => Self::EverySecond,
+            3 => Self::Write,
+            4 => Self::Always,
+            _ => Self::Off,
+        }
+    }
+
+    /// Whether replies wait for the log.
+    #[must_use]
+    pub fn replies_wait(self) -> bool {
+        matches!(self, Self::Write | Self::Always)
+    }
+}
+
+/// Bytes in the buffer from which connections stop reading until the writer has caught up: a slow disk is answered with
+/// back-pressure, not with memory.
+pub const CONGESTED_BYTES: usize = 256 << 20;
+/// Bytes in the buffer from which the writer is woken even where no reply waits.
+const EAGER_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+struct Stream {
+    buffer: Vec<u8>,
+    /// Position of the end of the buffer.
+    end: u64,
+    /// The database that the last record left selected.
+    database: Option<usize>,
+}
+
+/// What one core's connections wait for.
+#[derive(Default)]
+struct Waiting {
+    wakers: Mutex<Vec<(u64, Waker)>>,
+    relay: Notify,
+}
+
+/// The log as the data path sees it.
+pub struct Log {
+    mode: AtomicU8,
+    stream: Mutex<Stream>,
+    safe: AtomicU64,
+    /// The writer has been told that there is something, and has not looked yet.
+    told: AtomicBool,
+    /// Wakes the writer.
+    pub(crate) writer: Notify,
+    /// Bytes in the buffer at the last look.
+    backlog: AtomicU64,
+    waiting: Vec<Waiting>,
+    refusal: Mutex<Option<String>>,
+    refuses: AtomicBool,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Log({:?}, safe {})", self.mode(), self.safe())
+    }
+}
+
+impl Log {
+    /// A log without a writer, for a node with `cores` cores of connections.
+    #[must_use]
+    pub fn new(cores: usize) -> Self {
+        Self {
+            mode: AtomicU8::new(Mode::Off as u8),
+            stream: Mutex::default(),
+            safe: AtomicU64::new(0),
+            told: AtomicBool::new(false),
+            writer: Notify::new(),
+            backlog: AtomicU64::new(0),
+            waiting: (0..cores).map(|_| Waiting::default()).collect(),
+            refusal: Mutex::new(None),
+            refuses: AtomicBool::new(false),
+        }
+    }
+
+    fn stream(&self) -> MutexGuard<'_, Stream> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What replies promise now.
+    #[must_use]
+    #[inline]
+    pub fn mode(&self) -> Mode {
+        Mode::from_bits(self.mode.load(Ordering::Acquire))
+    }
+
+    /// Changes what replies promise from now on.
+    pub fn set_mode(&self, mode: Mode) {
+        self.mode.store(mode as u8, Ordering::Release);
+        self.writer.notify_one();
+    }
+
+    /// Begins the stream at `position`, which is safe.
+    pub(crate) fn begin_at(&self, position: u64) {
+        let mut stream = self.stream();
+        stream.end = position;
+        stream.database = None;
+        stream.buffer.clear();
+        self.safe.store(position, Ordering::Release);
+    }
+
+    /// Adds records to the stream, in the order in which they were made; returns the position behind them. The shards that they
+    /// changed must still be held.
+    pub fn append(&self, effects: &Effects) -> u64 {
+        let (end, waiting) = {
+            let mut stream = self.stream();
+            let before = stream.buffer.len();
+            for (database, bytes) in effects.runs() {
+                if stream.database != Some(database) {
+                    let number = database.to_string();
+                    let words: [&[u8]; 2] = [b"SELECT", number.as_bytes()];
+                    simurgh_protocol::resp::encode_command(&mut stream.buffer, words.into_iter());
+                    stream.database = Some(database);
+                }
+                stream.buffer.extend_from_slice(bytes);
+            }
+            stream.end += (stream.buffer.len() - before) as u64;
+            (stream.end, stream.buffer.len())
+        };
+        self.backlog.store(waiting as u64, Ordering::Relaxed);
+        if (self.mode().replies_wait() || waiting > EAGER_BYTES) && !self.told.swap(true, Ordering::AcqRel) {
+            self.writer.notify_one();
+        }
+        end
+    }
+
+    /// Takes everything that waits to be written, leaving `spare` in its place; the position behind it.
+    pub(crate) fn take(&self, spare: Vec<u8>) -> (Vec<u8>, u64) {
+        self.told.store(false, Ordering::Release);
+        let mut stream = self.stream();
+        self.backlog.store(0, Ordering::Relaxed);
+        (std::mem::replace(&mut stream.buffer, spare), stream.end)
+    }
+
+    /// The database is to be selected anew: a new file begins.
+    pub(crate) fn forget_database(&self) {
+        self.stream().database = None;
+    }
+
+    /// Position of the end of the stream.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.stream().end
+    }
+
+    /// Bytes that wait to be written.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.backlog.load(Ordering::Relaxed) as usize
+    }
+
+    /// Everything before this position is safe in the mode in force.
+    #[must_use]
+    #[inline]
+    pub fn safe(&self) -> u64 {
+        self.safe.load(Ordering::Acquire)
+    }
+
+    /// Announces that everything before `position` is safe.
+    pub(crate) fn announce(&self, position: u64) {
+        self.safe.fetch_max(position, Ordering::AcqRel);
+        for core in &self.waiting {
+            core.relay.notify_one();
+        }
+    }
+
+    /// Wakes a connection of `core` once `position` is safe. Look at [`Log::safe`] again afterwards.
+    pub fn wake_when_safe(&self, core: usize, position: u64, waker: &Waker) {
+        let mut wakers = self.waiting[core].wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        match wakers.iter_mut().find(|(_, known)| known.will_wake(waker)) {
+            Some(known) => known.0 = known.0.min(position),
+            None => wakers.push((position, waker.clone())),
+        }
+    }
+
+    /// Runs on each core: wakes its connections whose position has become safe. One wake-up crosses threads for all of them.
+    pub(crate) async fn relay(&self, core: usize) {
+        let waiting = &self.waiting[core];
+        loop {
+            waiting.relay.notified().await;
+            let safe = self.safe();
+            let mut ready = Vec::new();
+            waiting.wakers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(position, waker)| {
+                let is_safe = *position <= safe || self.refuses();
+                if is_safe {
+                    ready.push(waker.clone());
+                }
+                !is_safe
+            });
+            ready.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Whether writes are refused because the log cannot take them.
+    #[must_use]
+    #[inline]
+    pub fn refuses(&self) -> bool {
+        self.refuses.load(Ordering::Acquire)
+    }
+
+    /// Why writes are refused.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Refuses writes, or allows them again.
+    pub(crate) fn set_refusal(&self, refusal: Option<String>) {
+        self.refuses.store(refusal.is_some(), Ordering::Release);
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        for core in &self.waiting {
+            core.relay.notify_one();
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The log writer actor: the last stage of the pipeline, the only one that touches the log's files.
+//!
+//! It takes everything that has queued, ends it with a seal, hands it to the disk in one submission (with a sync where the mode
+//! asks for one) and announces the position that is safe. While it waits for the disk the next group gathers, so one sync
+//! serves all that wait.
+//!
+//! When the disk refuses: a failed *write* left nothing in the file, so the same bytes are written again later and writes are
+//! refused meanwhile. A failed *sync* is never retried: nobody knows what is on the disk, so the node stops and recovers from
+//! what is really there (fsyncgate).
+
+use crate::log::Mode;
+use crate::node::Node;
+use simurgh_kernel::disk::{Failure, LogFile, Sync};
+use simurgh_kernel::time;
+use simurgh_storage::aof::seal::Sealer;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often the writer looks where no reply waits for it.
+const TICK: Duration = Duration::from_millis(50);
+/// How long between two syncs of `everysec`.
+const SYNC_NS: u64 = 1_000_000_000;
+/// How long before a failed write is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// Buffers above this are not kept for reuse.
+const KEPT: usize = 4 << 20;
+
+pub(crate) struct LogWriter {
+    node: Arc<Node>,
+    file: LogFile,
+    sealer: Sealer,
+    spare: Vec<u8>,
+    synced: u64,
+    last_sync_ns: u64,
+}
+
+impl LogWriter {
+    pub fn new(node: Arc<Node>, file: LogFile, sealer: Sealer) -> Self {
+        let synced = sealer.position();
+        Self { node, file, sealer, spare: Vec::new(), synced, last_sync_ns: time::monotonic_ns() }
+    }
+
+    /// Writes until the node has stopped and everything is on the disk.
+    pub async fn run(mut self) {
+        loop {
+            let is_last = self.node.shutdown.connections_gone();
+            let wrote = self.write_group(is_last).await;
+            if is_last && !wrote {
+                self.node.log_closed.notify_one();
+                return;
+            }
+            if !wrote {
+                let _ = time::timeout(TICK, self.node.log.writer.notified()).await;
+            }
+        }
+    }
+
+    /// Writes and, if due, syncs what has queued; whether there was anything to do.
+    async fn write_group(&mut self, is_last: bool) -> bool {
+        let mode = self.node.log.mode();
+        let (mut group, position) = self.node.log.take(std::mem::take(&mut self.spare));
+        let sync = self.is_sync_due(mode, is_last, position);
+        if group.is_empty() && sync == Sync::No {
+            self.spare = group;
+            return false;
+        }
+        if !group.is_empty() {
+            self.sealer.seal(&mut group, self.synced);
+            debug_assert_eq!(self.sealer.position(), position);
+        }
+        self.append(group, sync).await;
+        if sync == Sync::Data {
+            self.synced = position;
+            self.last_sync_ns = time::monotonic_ns();
+        }
+        self.node.log.announce(position);
+        true
+    }
+
+    fn is_sync_due(&self, mode: Mode, is_last: bool, position: u64) -> Sync {
+        let is_due = match mode {
+            Mode::Always => true,
+            Mode::EverySecond | Mode::Write => time::monotonic_ns() - self.last_sync_ns >= SYNC_NS,
+            Mode::No | Mode::Off => false,
+        };
+        if (is_due || is_last) && position > self.synced { Sync::Data } else { Sync::No }
+    }
+
+    /// Appends a group, however long the disk refuses to take it.
+    async fn append(&mut self, mut group: Vec<u8>, sync: Sync) {
+        loop {
+            let done = self.file.append(group, sync).await;
+            group = done.buffer;
+            match done.result {
+                Ok(()) => break,
+                Err(Failure::Write(error)) => {
+                    tracing::warn!(%error, "the log cannot be written; writes are refused until it can");
+                    self.node.log.set_refusal(Some(error.to_string()));
+                    time::sleep(RETRY).await;
+                }
+                Err(failure @ (Failure::Sync(_) | Failure::Poisoned(_))) => {
+                    self.node.fail(&format!("the log could not be synced: {failure}")).await;
+                }
+            }
+        }
+        if self.node.log.refuses() {
+            tracing::info!("the log can be written again");
+            self.node.log.set_refusal(None);
+        }
+        group.clear();
+        self.spare = if group.capacity() > KEPT { Vec::new() } else { group };
+        self.node.aof_size.store(self.file.length(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,464 @@
+//! A node, wired in one readable place: shards, cores, log, listeners, timers.
+//!
+//! [`Node::start`] is what `main` calls and what the simulator calls; the only differences are the disk that is handed in and
+//! what the kernel's seam stands on.
+
+use crate::client::Client;
+use crate::clients::{ClientShared, Clients};
+use crate::commands::latency::LatencyMonitor;
+use crate::commands::slowlog::SlowLog;
+use crate::configuration::Configuration;
+use crate::listener;
+use crate::log::{CONGESTED_BYTES, Log, Mode};
+use crate::log_writer::LogWriter;
+use crate::recovery::{RecoveryError, recover};
+use crate::stats::Stats;
+use simurgh_kernel::core::{self, Core, abort_on_panic};
+use simurgh_kernel::disk::{DirectoryLock, Disk};
+use simurgh_kernel::mailbox::Mailboxes;
+use simurgh_kernel::net::Listener;
+use simurgh_kernel::sync::Notify;
+use simurgh_kernel::{random, time};
+use simurgh_protocol::command::{Command, CommandFlags};
+use simurgh_protocol::config::{AppendFsync, Config, Settings};
+use simurgh_protocol::{Args, CommandError};
+use simurgh_storage::{Database, KeyHasher, Layout, Shard};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How many shards each thread gets, so that two threads seldom meet at one.
+const SHARDS_PER_CORE: usize = 8;
+/// How often a busy shard is tried before a client queues there. Nothing to gain where one thread does everything.
+const SPINS: u32 = 200;
+
+/// What a node is started with.
+pub struct Options {
+    /// The configuration.
+    pub settings: Settings,
+    /// Where CONFIG REWRITE writes, if there is such a file.
+    pub config_file: Option<String>,
+    /// The data folder.
+    pub disk: Arc<dyn Disk>,
+    /// Bytes that the process has allocated, by the allocator's own count. Without it the keyspace's count serves.
+    pub allocated: Option<fn() -> usize>,
+}
+
+/// How far loading has come.
+#[derive(Debug, Default)]
+#[expect(missing_docs, reason = "fields of INFO persistence")]
+pub struct Loading {
+    pub is_loading: AtomicBool,
+    pub started_ms: AtomicU64,
+    pub read_bytes: AtomicU64,
+    pub total_bytes: AtomicU64,
+}
+
+/// Stopping: first no new requests, then the log, then the end.
+#[derive(Debug, Default)]
+pub struct Shutdown {
+    asked: AtomicBool,
+    connections_gone: AtomicBool,
+    changed: Notify,
+    finished: Notify,
+}
+
+impl Shutdown {
+    /// Asks the node to stop.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::Release);
+        self.changed.notify_one();
+    }
+
+    /// Whether it has been asked to.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Every connection has stopped executing: what the log holds now is all there will be.
+    #[must_use]
+    pub fn connections_gone(&self) -> bool {
+        self.connections_gone.load(Ordering::Acquire)
+    }
+
+    /// Ends only with the node.
+    pub async fn finished(&self) {
+        self.finished.notified().await;
+    }
+}
+
+/// A node.
+pub struct Node {
+    /// Forty hexadecimal digits, new at each start.
+    pub run_id: String,
+    /// When it started, in milliseconds of Unix time.
+    pub started_ms: i64,
+    /// Where its random numbers begin.
+    pub seed: u64,
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Where CONFIG REWRITE writes.
+    pub config_file: Option<String>,
+    /// The data folder.
+    pub disk: Arc<dyn Disk>,
+    /// Slots, shards, databases.
+    pub layout: Layout,
+    /// The shards.
+    pub shards: Mailboxes<Shard, Client>,
+    /// Number of cores that serve connections.
+    pub cores: usize,
+    /// The log.
+    pub log: Log,
+    /// The length of the log's file, in bytes.
+    pub aof_size: AtomicU64,
+    pub(crate) log_closed: Notify,
+    /// Who is connected.
+    pub clients: Clients,
+    /// Counters.
+    pub stats: Stats,
+    /// SLOWLOG.
+    pub slow_log: Mutex<SlowLog>,
+    /// LATENCY.
+    pub latency: Mutex<LatencyMonitor>,
+    /// The clients that are MONITORs.
+    pub monitors: Mutex<Vec<Arc<ClientShared>>>,
+    /// How many there are, to be looked at without the lock.
+    pub monitor_count: AtomicU64,
+    /// Whether keys expire by themselves (DEBUG SET-ACTIVE-EXPIRE).
+    pub expires_actively: AtomicBool,
+    /// Start-up.
+    pub loading: Loading,
+    /// Stopping.
+    pub shutdown: Shutdown,
+    /// CLIENT PAUSE.
+    pub pause: crate::commands::client::Pause,
+    allocated: Option<fn() -> usize>,
+    reaper: Core,
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Node({})", self.run_id)
+    }
+}
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant is its text")]
+pub enum StartError {
+    #[error("the data folder is in use by another server")]
+    Locked,
+    #[error("data folder: {0}")]
+    Disk(io::Error),
+    #[error("thread: {0}")]
+    Thread(io::Error),
+    #[error("Could not create server TCP listening socket {address}: {error}")]
+    Bind { address: String, error: io::Error },
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+}
+
+/// A node that runs. Dropping it does not stop it.
+pub struct Running {
+    /// The node.
+    pub node: Arc<Node>,
+    cores: Arc<Vec<Core>>,
+    listeners: Core,
+    log_core: Option<Core>,
+    _lock: DirectoryLock,
+}
+
+impl Node {
+    /// Starts a node: it answers clients at once, with LOADING until its data is there.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start(options: Options) -> Result<Running, StartError> {
+        let lock = lock_folder(options.disk.as_ref()).await?;
+        let config = options.settings.config();
+        let core_count = if config.threads == 0 { core::available_cores() } else { config.threads as usize };
+        let node = Arc::new(Self::new(options, &config, core_count)?);
+        let cores: Result<Vec<Core>, _> = (0..core_count).map(|index| Core::start("core", index)).collect();
+        let cores = Arc::new(cores.map_err(StartError::Thread)?);
+        for core in cores.iter() {
+            let (node, index) = (node.clone(), core.index());
+            core.spawn(async move { node.log.relay(index).await });
+        }
+        let listeners = Core::start("listen", 0).map_err(StartError::Thread)?;
+        for listener in bind(&config)? {
+            listeners.spawn(listener::listen(node.clone(), listener, cores.clone()));
+        }
+        let log_core = if config.append_only { Some(Self::load(&node, &config).await?) } else { None };
+        node.loading.is_loading.store(false, Ordering::Release);
+        listeners.spawn(abort_on_panic(crate::cron::run(node.clone())));
+        Ok(Running { node, cores, listeners, log_core, _lock: lock })
+    }
+
+    fn new(options: Options, config: &Config, core_count: usize) -> Result<Self, StartError> {
+        let seed = random::entropy_u64();
+        let default_shards = if core_count == 1 { 1 } else { core_count * SHARDS_PER_CORE };
+        let shard_count = if config.shards == 0 { default_shards } else { config.shards as usize };
+        let shard_count = shard_count.min(simurgh_kernel::mailbox::MAILBOXES_MAX);
+        let layout = Layout {
+            shards: shard_count,
+            databases: config.databases as usize,
+            hasher: KeyHasher::new(random::entropy_u64()),
+        };
+        let spins = if core_count == 1 { 0 } else { SPINS };
+        let capacity = config.max_clients as usize + 64;
+        Ok(Self {
+            run_id: format!("{:016x}{:016x}{:08x}", random::entropy_u64(), random::entropy_u64(), seed as u32),
+            started_ms: time::wall_ms(),
+            seed,
+            configuration: Configuration::new(options.settings),
+            config_file: options.config_file,
+            disk: options.disk,
+            shards: Mailboxes::new(Shard::all(&layout), capacity, spins),
+            layout,
+            cores: core_count,
+            log: Log::new(core_count),
+            aof_size: AtomicU64::new(0),
+            log_closed: Notify::new(),
+            clients: Clients::default(),
+            stats: Stats::default(),
+            slow_log: Mutex::default(),
+            latency: Mutex::default(),
+            monitors: Mutex::default(),
+            monitor_count: AtomicU64::new(0),
+            expires_actively: AtomicBool::new(true),
+            loading: Loading { is_loading: AtomicBool::new(true), ..Loading::default() },
+            shutdown: Shutdown::default(),
+            pause: crate::commands::client::Pause::default(),
+            allocated: options.allocated,
+            reaper: Core::start("reaper", 0).map_err(StartError::Thread)?,
+        })
+    }
+
+    /// Loads the data and starts the log writer.
+    async fn load(node: &Arc<Self>, config: &Config) -> Result<Core, StartError> {
+        let started = time::monotonic_ns();
+        let mut loaded = Shard::all(&node.layout);
+        let recovered = recover(node, &mut loaded).await?;
+        let keys: usize = loaded.iter().map(|shard| shard.keys()).sum();
+        let mut held = loop {
+            match node.shards.try_hold(node.shards.all()) {
+                Some(held) => break held,
+                None => core::yield_now().await,
+            }
+        };
+        for (index, shard) in loaded.into_iter().enumerate() {
+            *held.get(index) = shard;
+        }
+        drop(held);
+        let seconds = (time::monotonic_ns() - started) as f64 / 1e9;
+        tracing::info!("DB loaded from append only file: {keys} keys in {seconds:.3} seconds");
+        node.log.begin_at(recovered.sealer.position());
+        node.log.set_mode(mode_of(config));
+        let log_core = Core::start("log", 0).map_err(StartError::Thread)?;
+        log_core.spawn(abort_on_panic(LogWriter::new(node.clone(), recovered.file, recovered.sealer).run()));
+        Ok(log_core)
+    }
+
+    /// Whether a command may run now, besides what the client itself may do.
+    #[inline]
+    pub(crate) fn admit(&self, client: &Client, command: Command) -> Result<(), CommandError> {
+        let flags = command.spec().flags;
+        if self.loading.is_loading.load(Ordering::Acquire) && !flags.contains(CommandFlags::LOADING) {
+            return Err(CommandError::Text("LOADING Redis is loading the dataset in memory"));
+        }
+        if flags.contains(CommandFlags::WRITE) && self.log.refuses() {
+            let why = self.log.refusal().unwrap_or_default();
+            return Err(CommandError::Owned(format!("MISCONF Errors writing to the AOF file: {why}")));
+        }
+        if client.live().config.max_memory_bytes > 0 {
+            crate::memory::admit(self, client, flags)?;
+        }
+        Ok(())
+    }
+
+    /// A command has run: counters, SLOWLOG, MONITOR.
+    #[inline]
+    pub(crate) fn called(&self, client: &Client, command: Command, args: &Args<'_>, started: u64, succeeded: bool) {
+        let ended = time::ticks();
+        self.stats.total_commands_processed.add(1);
+        client.shared.last_command.store(command.index() as u32 + 1, Ordering::Relaxed);
+        if !succeeded {
+            self.stats.total_error_replies.add(1);
+        }
+        let micros = time::ticks_to_ns(started, ended) / 1000;
+        let config = &client.live().config;
+        if config.slowlog_microseconds_least.is_some_and(|least| micros >= least) {
+            crate::commands::slowlog::record(self, client, command, args, micros);
+        }
+        if config.latency_monitor_milliseconds_least.is_some_and(|least| micros / 1000 >= least.max(1)) {
+            crate::commands::latency::record(self, client, command, micros / 1000);
+        }
+        if self.monitor_count.load(Ordering::Relaxed) > 0 {
+            crate::commands::monitor::tell(self, client, command, args);
+        }
+    }
+
+    /// Bytes in use: by the allocator's count where there is one, else by the keyspace's.
+    #[must_use]
+    pub fn used_memory(&self) -> usize {
+        self.allocated.map_or_else(|| self.keyspace_bytes(), |allocated| allocated())
+    }
+
+    /// Bytes that the keyspace counts.
+    #[must_use]
+    pub fn keyspace_bytes(&self) -> usize {
+        let mut bytes = 0;
+        for index in 0..self.layout.shards {
+            if let Some(mut held) = self.shards.try_hold(1 << index) {
+                bytes += held.get(index).bytes();
+            }
+        }
+        bytes
+    }
+
+    /// Whether the log has fallen so far behind that nothing more should be read from clients.
+    #[must_use]
+    pub fn is_congested(&self) -> bool {
+        self.log.backlog() > CONGESTED_BYTES
+    }
+
+    /// Whether CLIENT PAUSE holds this client's next request back.
+    #[must_use]
+    pub(crate) fn is_paused_for(&self, client: &Client) -> bool {
+        self.pause.holds_back(client)
+    }
+
+    /// Waits until the pause may be over.
+    pub(crate) async fn pause_over(&self) {
+        self.pause.over().await;
+    }
+
+    /// Drops databases off the path.
+    pub(crate) fn discard(&self, databases: Vec<Database>) {
+        self.reaper.spawn(async move { drop(databases) });
+    }
+
+    /// A client's buffers are looked at once it has nothing to execute.
+    pub(crate) fn check_buffers(&self, client: &mut Client) {
+        crate::memory::check_buffers(self, client);
+    }
+
+    /// A connection has ended: its watches end.
+    pub(crate) async fn leave(&self, mut client: Box<Client>) {
+        let shards = client.watch.shards();
+        while shards != 0 {
+            if let Some(mut held) = self.shards.try_hold(shards) {
+                client.watch.end(&self.layout, &mut crate::shard::HeldShards(&mut held));
+                break;
+            }
+            core::yield_now().await;
+        }
+    }
+
+    /// Removes a client from the registry.
+    pub(crate) fn forget_client(&self, shared: &Arc<ClientShared>) {
+        self.clients.remove(shared.id);
+        if shared.is_monitor.load(Ordering::Relaxed) {
+            crate::commands::monitor::forget(self, shared);
+        }
+    }
+
+    /// The node cannot go on: it stops here rather than acknowledge what may be lost. Recovery goes by what is on the disk.
+    pub(crate) async fn fail(&self, why: &str) -> ! {
+        tracing::error!("{why}; the server stops, so that nothing is acknowledged that may not be on the disk");
+        core::abort_node()
+    }
+}
+
+/// What replies promise, by `appendonly` and `appendfsync`.
+pub(crate) fn mode_of(config: &Config) -> Mode {
+    if !config.append_only {
+        return Mode::Off;
+    }
+    match config.append_fsync {
+        AppendFsync::Always => Mode::Always,
+        AppendFsync::Write => Mode::Write,
+        AppendFsync::EverySecond => Mode::EverySecond,
+        AppendFsync::No => Mode::No,
+    }
+}
+
+async fn lock_folder(disk: &dyn Disk) -> Result<DirectoryLock, StartError> {
+    match disk.lock_directory("").await {
+        Ok(lock) => Ok(lock),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(StartError::Locked),
+        Err(error) => Err(StartError::Disk(error)),
+    }
+}
+
+/// Binds every address; one that is missing stops the start unless it is marked with `-`.
+fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
+    let mut listeners = Vec::new();
+    let any = ["*".to_owned(), "-::*".to_owned()];
+    let names = if config.bind.is_empty() { &any[..] } else { &config.bind[..] };
+    for name in names.iter().filter(|_| config.port != 0) {
+        let (is_optional, host) = name.strip_prefix('-').map_or((false, name.as_str()), |host| (true, host));
+        match bind_tcp(host, config.port, config.tcp_backlog) {
+            Ok(listener) => listeners.push(listener),
+            Err(_) if is_optional => {}
+            Err(error) => return Err(StartError::Bind { address: format!("{host}:{}", config.port), error }),
+        }
+    }
+    if let Some(path) = &config.unix_socket {
+        let path = String::from_utf8_lossy(path).into_owned();
+        let listener = Listener::bind_unix(&path, config.unix_socket_mode, config.tcp_backlog);
+        listeners.push(listener.map_err(|error| StartError::Bind { address: path, error })?);
+    }
+    Ok(listeners)
+}
+
+fn bind_tcp(host: &str, port: u16, backlog: u32) -> io::Result<Listener> {
+    let host = match host {
+        "*" => "0.0.0.0",
+        "::*" => "::",
+        other => other,
+    };
+    let address: SocketAddr = match host.parse::<std::net::IpAddr>() {
+        Ok(ip) => SocketAddr::new(ip, port),
+        Err(_) => (host, port).to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?,
+    };
+    Listener::bind_tcp(address, backlog)
+}
+
+impl Running {
+    /// Waits until somebody asks the node to stop, then stops it with every acknowledged write on the disk.
+    pub async fn until_shutdown(self) {
+        while !self.node.shutdown.is_asked() {
+            self.node.shutdown.changed.notified().await;
+        }
+        self.stop().await;
+    }
+
+    /// Stops: no new connections, no more requests, everything in the log on the disk.
+    async fn stop(self) {
+        tracing::info!("stopping: no more requests");
+        self.listeners.stop();
+        for client in self.node.clients.all() {
+            client.kill();
+        }
+        let patience = time::monotonic_ns() + 5_000_000_000;
+        while !self.node.clients.is_empty() && time::monotonic_ns() < patience {
+            time::sleep(Duration::from_millis(1)).await;
+        }
+        self.node.shutdown.connections_gone.store(true, Ordering::Release);
+        if self.log_core.is_some() {
+            self.node.log.writer.notify_one();
+            self.node.log_closed.notified().await;
+        }
+        tracing::info!("stopped: everything acknowledged is on the disk");
+        for core in self.cores.iter() {
+            core.stop();
+        }
+        if let Some(core) = self.log_core {
+            core.stop();
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! A connection's incoming side: the read buffer, and the requests parsed from it but not yet executed.
+//!
+//! A batch is parsed as a whole before any of it runs, so that keys can be hashed and their memory fetched ahead. Inline
+//! requests are rewritten as multibulk ones into a buffer beside, so that everything behind sees one form.
+
+use simurgh_protocol::Args;
+use simurgh_protocol::command::{Command, KeyRange, Lookup, Shards, lookup};
+use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
+use simurgh_storage::Layout;
+
+/// How many requests are parsed before they are executed.
+pub(crate) const BATCH_MAX: usize = 128;
+
+/// A parsed request and what could be found out about it without its shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prepared {
+    pub request: Request,
+    /// Its bytes lie in the inline buffer.
+    is_inline: bool,
+    pub found: Lookup,
+    /// The hash of its first key, when that is argument 1.
+    pub first_hash: Option<u64>,
+    /// The shards it needs.
+    pub shards: u64,
+}
+
+/// The incoming side.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    /// What was received and not yet released.
+    pub buffer: Vec<u8>,
+    /// Where the next request begins.
+    start: usize,
+    parser: RequestParser,
+    ranges: Vec<Range>,
+    inline: Vec<u8>,
+    requests: Vec<Prepared>,
+    /// The next request to be executed.
+    next: usize,
+    /// What ended the stream, to be reported once everything before it has been executed.
+    pub error: Option<ProtocolError>,
+}
+
+impl Incoming {
+    /// The next request to be executed.
+    #[inline]
+    pub fn peek(&self) -> Option<Prepared> {
+        self.requests.get(self.next).copied()
+    }
+
+    /// The requests that are parsed and not executed.
+    pub fn waiting(&self) -> &[Prepared] {
+        &self.requests[self.next.min(self.requests.len())..]
+    }
+
+    /// Moves on behind the next request.
+    #[inline]
+    pub fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    /// A request's arguments.
+    #[inline]
+    pub fn args(&self, prepared: &Prepared) -> Args<'_> {
+        prepared.request.args(self.source(prepared), &self.ranges)
+    }
+
+    /// A request's own bytes, if they are as an encoder would write them.
+    #[inline]
+    pub fn raw(&self, prepared: &Prepared) -> Option<&[u8]> {
+        let request = prepared.request;
+        request.canonical.then(|| &self.source(prepared)[request.start..request.end])
+    }
+
+    #[inline]
+    fn source(&self, prepared: &Prepared) -> &[u8] {
+        if prepared.is_inline { &self.inline } else { &self.buffer }
+    }
+
+    /// Bytes received but not executed.
+    pub fn pending_bytes(&self) -> usize {
+        match self.peek() {
+            Some(prepared) if !prepared.is_inline => self.buffer.len() - prepared.request.start,
+            _ => self.buffer.len() - self.start,
+        }
+    }
+
+    /// Memory that the incoming side holds, in bytes.
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity() + self.inline.capacity() + self.ranges.capacity() * size_of::<Range>()
+    }
+
+    /// Releases what has been executed. Only between batches.
+    pub fn release(&mut self) {
+        debug_assert!(self.next >= self.requests.len());
+        self.requests.clear();
+        self.ranges.clear();
+        self.inline.clear();
+        self.next = 0;
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+        } else if self.start > 0 {
+            self.buffer.drain(..self.start);
+        }
+        self.start = 0;
+    }
+
+    /// Forgets everything received, as before a close.
+    pub fn discard(&mut self) {
+        self.requests.clear();
+        self.next = 0;
+        self.start = self.buffer.len();
+    }
+
+    /// How much room the next read should have.
+    pub fn wanted_room(&self) -> usize {
+        self.parser.missing(self.buffer.len() - self.start)
+    }
+
+    /// Parses up to a batch of requests.
+    pub fn parse(&mut self, layout: &Layout, limits: Limits) {
+        while self.requests.len() < BATCH_MAX && self.error.is_none() {
+            match self.parser.next(&self.buffer, self.start, &mut self.ranges, limits) {
+                Ok(Progress::Incomplete) => return,
+                Ok(Progress::Request(request)) => {
+                    self.start = request.end;
+                    self.push(request, false, layout);
+                }
+                Ok(Progress::Inline { start, length, end }) => {
+                    self.start = end;
+                    let line = &self.buffer[start..start + length];
+                    match RequestParser::inline(line, &mut self.inline, &mut self.ranges) {
+                        Ok(Some(request)) => self.push(request, true, layout),
+                        Ok(None) => {}
+                        Err(error) => self.error = Some(error),
+                    }
+                }
+                Err(error) => self.error = Some(error),
+            }
+        }
+    }
+
+    fn push(&mut self, request: Request, is_inline: bool, layout: &Layout) {
+        if request.args_count == 0 {
+            return;
+        }
+        let source = if is_inline { &self.inline } else { &self.buffer };
+        let args = request.args(source, &self.ranges);
+        let found = lookup(args.at(0), args.get(1));
+        let (first_hash, shards) = match found {
+            Lookup::Found(command) => place(command, &args, layout),
+            Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => (None, 0),
+        };
+        self.requests.push(Prepared { request, is_inline, found, first_hash, shards });
+    }
+}
+
+/// The hash of a command's first key (when that is argument 1), and the shards that it needs.
+#[inline]
+pub(crate) fn place(command: Command, args: &Args<'_>, layout: &Layout) -> (Option<u64>, u64) {
+    let spec = command.spec();
+    match spec.shards {
+        Shards::None => (None, 0),
+        Shards::All => (None, all(layout)),
+        Shards::Keys => match spec.key_range {
+            KeyRange { first: 1, last: 1, .. } => match args.get(1) {
+                Some(bytes) => {
+                    let key = layout.hasher.key(bytes);
+                    (Some(key.hash), 1 << layout.shard_of(&key))
+                }
+                None => (None, 1),
+            },
+            KeyRange { first: 0, .. } => (None, all(layout)),
+            range => (None, shards_of_range(range, args, layout)),
+        },
+    }
+}
+
+/// Every shard.
+pub(crate) fn all(layout: &Layout) -> u64 {
+    u64::MAX >> (64 - layout.shards)
+}
+
+/// The shards of the keys in a range.
+fn shards_of_range(range: KeyRange, args: &Args<'_>, layout: &Layout) -> u64 {
+    let first = usize::try_from(range.first).unwrap_or(1);
+    let last = if range.last < 0 {
+        args.len().saturating_sub(usize::from(range.last.unsigned_abs()))
+    } else {
+        usize::try_from(range.last).unwrap_or(0)
+    };
+    let step = usize::try_from(range.step).unwrap_or(1).max(1);
+    let mut shards = 0;
+    for index in (first..=last).step_by(step) {
+        if let Some(bytes) = args.get(index) {
+            shards |= 1 << layout.shard_of(&layout.hasher.key(bytes));
+        }
+    }
+    // A request without any key (too few arguments) is refused by its arity; until then it needs somewhere to stand.
+    if shards == 0 { 1 } else { shards }
+}
