@@ -1,10 +1,10 @@
 //! Model check of the mailbox: random schedules of threads that take one, two or all of three actors.
 //!
-//! `cargo test -p simurgh-kernel --features model-check --release --test mailbox_model`; `MODEL_SCHEDULES` sets how many.
+//! `tests/model/run`, which is `cargo test -p simurgh-kernel --features model-check --test mailbox_model`; `SIMURGH_SCHEDULES` sets how many.
 #![cfg(feature = "model-check")]
 
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
-use shuttle::sync::{Arc, Mutex};
+use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
 use simurgh_kernel::mailbox::{Entered, Held, Job, Mailboxes};
 
@@ -21,7 +21,14 @@ struct Add {
     number: usize,
     wanted: u64,
     done: Arc<AtomicUsize>,
-    again: Option<Arc<Mutex<Vec<Box<Add>>>>>,
+    back: Arc<Back>,
+}
+
+/// How a sender learns that its job has run.
+#[derive(Default)]
+struct Back {
+    jobs: Mutex<usize>,
+    came: Condvar,
 }
 
 impl Add {
@@ -45,10 +52,9 @@ impl Add {
 impl Job<State> for Add {
     fn run(self: Box<Self>, held: &mut Held<'_, State, Self>) {
         self.apply(held);
-        // What the sender gets back: only now may it send its next job.
-        if let Some(again) = self.again.clone() {
-            again.lock().expect("not poisoned").push(self);
-        }
+        // Only now may the sender send its next job.
+        *self.back.jobs.lock().expect("not poisoned") += 1;
+        self.back.came.notify_one();
     }
 }
 
@@ -56,10 +62,10 @@ const JOBS: usize = 3;
 
 /// One sender: each job after the one before has come back, as a connection does it.
 fn send(sender: usize, boxes: &Mailboxes<State, Add>, done: &Arc<AtomicUsize>) {
-    let back = Arc::new(Mutex::new(Vec::new()));
+    let back = Arc::new(Back::default());
     for number in 0..JOBS {
         let wanted = [0b001, 0b110, 0b111, 0b101, 0b010][(sender * JOBS + number) % 5];
-        let mut job = Box::new(Add { sender, number, wanted, done: done.clone(), again: Some(back.clone()) });
+        let mut job = Box::new(Add { sender, number, wanted, done: done.clone(), back: back.clone() });
         loop {
             match boxes.enter(wanted, job) {
                 Entered::Here(mut held, job) => {
@@ -67,13 +73,12 @@ fn send(sender: usize, boxes: &Mailboxes<State, Add>, done: &Arc<AtomicUsize>) {
                     break;
                 }
                 Entered::Queued => {
-                    while back.lock().expect("not poisoned").pop().is_none() {
-                        thread::yield_now();
-                    }
+                    let jobs = back.jobs.lock().expect("not poisoned");
+                    *back.came.wait_while(jobs, |jobs| *jobs == 0).expect("not poisoned") -= 1;
                     break;
                 }
-                Entered::Full(back) => {
-                    job = back;
+                Entered::Full(refused) => {
+                    job = refused;
                     thread::yield_now();
                 }
             }
@@ -108,16 +113,16 @@ fn scenario(senders: usize, capacity: usize, spins: u32) {
 }
 
 fn schedules() -> usize {
-    std::env::var("MODEL_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
+    std::env::var("SIMURGH_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
 #[test]
-fn every_job_runs_once_alone_and_in_order() {
+fn model_every_job_runs_once_alone_and_in_order() {
     shuttle::check_random(|| scenario(3, 8, 0), schedules() / 2);
-    shuttle::check_pct(|| scenario(3, 8, 1), schedules() / 4, 3);
+    shuttle::check_pct(|| scenario(3, 8, 0), schedules() / 4, 3);
 }
 
 #[test]
-fn a_full_queue_loses_nothing() {
+fn model_a_full_queue_loses_nothing() {
     shuttle::check_random(|| scenario(4, 1, 0), schedules() / 4);
 }

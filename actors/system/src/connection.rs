@@ -273,7 +273,11 @@ impl Connection {
     async fn perform(&mut self, wait: Wait) {
         match wait {
             Wait::Sleep(duration) => time::sleep(duration).await,
-            Wait::Shutdown => self.node.shutdown.finished().await,
+            Wait::Shutdown => {
+                // The one who asked hears of the end by the connection's end; nothing of it is waited for.
+                self.node.forget_client(&self.shared);
+                self.node.shutdown.finished().await;
+            }
         }
     }
 }

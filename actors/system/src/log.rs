@@ -169,11 +169,6 @@ impl Log {
         (std::mem::replace(&mut stream.buffer, spare), stream.end)
     }
 
-    /// The database is to be selected anew: a new file begins.
-    pub(crate) fn forget_database(&self) {
-        self.stream().database = None;
-    }
-
     /// Position of the end of the stream.
     #[must_use]
     pub fn end(&self) -> u64 {
