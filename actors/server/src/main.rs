@@ -2,6 +2,7 @@
 
 mod allocator;
 mod arguments;
+mod check_aof;
 mod check_config;
 mod load;
 mod logging;
@@ -34,7 +35,10 @@ fn run() -> anyhow::Result<ExitCode> {
             let starts = check_config::check_config(&sources, &mut out)?;
             return Ok(if starts { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Start::CheckAof { fix, file } => anyhow::bail!("check-aof {} (fix: {fix}) is not built yet", file.display()),
+        Start::CheckAof { fix, file } => {
+            let is_good = check_aof::check_aof(&file, fix, &mut out)?;
+            return Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Start::Serve(sources) => {
             drop(out);
             serve::serve(&sources)?;

@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::node::Node;
+use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::Held;
 use simurgh_kernel::time;
@@ -15,19 +16,48 @@ const EXPIRE_STEP: usize = 64;
 /// Steps for one shard in one round; more are due again at the next.
 const EXPIRE_STEPS: usize = 64;
 
-/// Runs until the node stops.
-pub(crate) async fn run(node: Arc<Node>) {
-    let mut rounds: u64 = 0;
-    while !node.shutdown.is_asked() {
-        let config = node.configuration.current();
-        let hz = u64::from(config.config.hz.max(1));
+/// The timer actor.
+pub(crate) struct Cron;
+
+/// Messages of the timer.
+pub(crate) enum CronMessage {
+    /// `hz` times a second.
+    Tick,
+}
+
+pub(crate) struct State {
+    node: Arc<Node>,
+    rounds: u64,
+}
+
+impl Actor for Cron {
+    type Msg = CronMessage;
+    type State = State;
+    type Arguments = Arc<Node>;
+
+    async fn pre_start(&self, myself: ActorRef<CronMessage>, node: Arc<Node>) -> Result<State, ActorProcessingErr> {
+        myself.cast(CronMessage::Tick)?;
+        Ok(State { node, rounds: 0 })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<CronMessage>,
+        CronMessage::Tick: CronMessage,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        let node = &state.node;
+        let hz = u64::from(node.configuration.current().config.hz.max(1));
         time::sleep(Duration::from_micros(1_000_000 / hz)).await;
-        rounds += 1;
-        expire(&node).await;
-        crate::memory::check_all(&node);
-        if rounds.is_multiple_of(hz) {
-            close_idle(&node);
+        state.rounds += 1;
+        if !node.shutdown.is_asked() {
+            expire(node).await;
+            crate::memory::check_all(node);
+            if state.rounds.is_multiple_of(hz) {
+                close_idle(node);
+            }
         }
+        Ok(myself.cast(CronMessage::Tick)?)
     }
 }
 

@@ -24,3 +24,4 @@ mod recovery;
 mod request;
 mod shard;
 pub mod stats;
+mod supervisor;

@@ -5,26 +5,66 @@
 
 use crate::connection::serve;
 use crate::node::Node;
+use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
 use simurgh_kernel::core::Core;
 use simurgh_kernel::net::{Incoming, Listener, PeerAddress, Stream, WriteExt};
 use simurgh_kernel::time;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How long to wait when no descriptor or memory is left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts until the node stops.
-pub(crate) async fn listen(node: Arc<Node>, listener: Listener, cores: Arc<Vec<Core>>) {
-    let next = AtomicUsize::new(0);
-    loop {
-        match listener.accept().await {
+/// The listener; each message is one turn: accept a connection, deal it out.
+pub(crate) struct ListenerActor;
+
+pub(crate) struct State {
+    node: Arc<Node>,
+    listener: Arc<Listener>,
+    cores: Arc<Vec<Core>>,
+    next: usize,
+}
+
+/// Messages of the listener.
+pub(crate) enum ListenerMessage {
+    /// Accept the next connection.
+    Accept,
+}
+
+impl Actor for ListenerActor {
+    type Msg = ListenerMessage;
+    type State = State;
+    type Arguments = (Arc<Node>, Arc<Listener>, Arc<Vec<Core>>);
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<ListenerMessage>,
+        (node, listener, cores): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        myself.cast(ListenerMessage::Accept)?;
+        Ok(State { node, listener, cores, next: 0 })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ListenerMessage>,
+        ListenerMessage::Accept: ListenerMessage,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.accept().await;
+        Ok(myself.cast(ListenerMessage::Accept)?)
+    }
+}
+
+impl State {
+    async fn accept(&mut self) {
+        match self.listener.accept().await {
             Ok((incoming, address)) => {
-                let index = next.fetch_add(1, Ordering::Relaxed) % cores.len();
-                let node = node.clone();
-                cores[index].spawn(async move { welcome(node, incoming, address, index).await });
+                let index = self.next % self.cores.len();
+                self.next = self.next.wrapping_add(1);
+                let node = self.node.clone();
+                self.cores[index].spawn(async move { welcome(node, incoming, address, index).await });
             }
             Err(error) if is_exhausted(&error) => {
                 tracing::warn!(%error, "cannot accept connections for now");

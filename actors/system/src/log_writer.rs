@@ -10,6 +10,8 @@
 
 use crate::log::Mode;
 use crate::node::Node;
+use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
+use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::disk::{Failure, LogFile, Sync};
 use simurgh_kernel::time;
 use simurgh_storage::aof::seal::Sealer;
@@ -26,7 +28,17 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Buffers above this are not kept for reuse.
 const KEPT: usize = 4 << 20;
 
-pub(crate) struct LogWriter {
+/// The log writer; each message is one turn: wait for records, write a group of them.
+pub(crate) struct LogWriter;
+
+/// Messages of the log writer. Records do not come as messages but in the log's buffer: one wake-up serves a whole group.
+pub(crate) enum LogMessage {
+    /// Write what has queued.
+    Write,
+}
+
+/// The files and where they stand.
+pub(crate) struct Writing {
     node: Arc<Node>,
     file: LogFile,
     sealer: Sealer,
@@ -35,27 +47,43 @@ pub(crate) struct LogWriter {
     last_sync_ns: u64,
 }
 
-impl LogWriter {
-    pub fn new(node: Arc<Node>, file: LogFile, sealer: Sealer) -> Self {
+impl Actor for LogWriter {
+    type Msg = LogMessage;
+    type State = Writing;
+    type Arguments = (Arc<Node>, LogFile, Sealer);
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<LogMessage>,
+        (node, file, sealer): Self::Arguments,
+    ) -> Result<Writing, ActorProcessingErr> {
+        myself.cast(LogMessage::Write)?;
         let synced = sealer.position();
-        Self { node, file, sealer, spare: Vec::new(), synced, last_sync_ns: time::monotonic_ns() }
+        Ok(Writing { node, file, sealer, spare: Vec::new(), synced, last_sync_ns: time::monotonic_ns() })
     }
 
-    /// Writes until the node has stopped and everything is on the disk.
-    pub async fn run(mut self) {
-        loop {
-            let is_last = self.node.shutdown.connections_gone();
-            let wrote = self.write_group(is_last).await;
-            if is_last && !wrote {
-                self.node.log_closed.notify_one();
-                return;
-            }
-            if !wrote {
-                let _ = time::timeout(TICK, self.node.log.writer.notified()).await;
-            }
+    async fn handle(
+        &self,
+        myself: ActorRef<LogMessage>,
+        LogMessage::Write: LogMessage,
+        writing: &mut Writing,
+    ) -> Result<(), ActorProcessingErr> {
+        // Half a group written and a writer that goes on would be a lie.
+        let _guard = AbortOnUnwind::new();
+        let is_last = writing.node.shutdown.connections_gone();
+        let wrote = writing.write_group(is_last).await;
+        if is_last && !wrote {
+            writing.node.log_closed.notify_one();
+            return Ok(());
         }
+        if !wrote {
+            let _ = time::timeout(TICK, writing.node.log.writer.notified()).await;
+        }
+        Ok(myself.cast(LogMessage::Write)?)
     }
+}
 
+impl Writing {
     /// Writes and, if due, syncs what has queued; whether there was anything to do.
     async fn write_group(&mut self, is_last: bool) -> bool {
         let mode = self.node.log.mode();

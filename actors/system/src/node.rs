@@ -8,16 +8,17 @@ use crate::clients::{ClientShared, Clients};
 use crate::commands::latency::LatencyMonitor;
 use crate::commands::slowlog::SlowLog;
 use crate::configuration::Configuration;
-use crate::listener;
 use crate::log::{CONGESTED_BYTES, Log, Mode};
 use crate::log_writer::LogWriter;
 use crate::recovery::{RecoveryError, recover};
 use crate::stats::Stats;
+use crate::supervisor::{Children, Supervisor};
+use simurgh_kernel::actor::{Actor, ActorCell};
 use simurgh_kernel::core::{self, Core, abort_on_panic};
 use simurgh_kernel::disk::{DirectoryLock, Disk};
 use simurgh_kernel::mailbox::Mailboxes;
 use simurgh_kernel::net::Listener;
-use simurgh_kernel::sync::Notify;
+use simurgh_kernel::sync::{Notify, oneshot};
 use simurgh_kernel::{random, time};
 use simurgh_protocol::command::{Command, CommandFlags};
 use simurgh_protocol::config::{AppendFsync, Config, Settings};
@@ -155,6 +156,8 @@ pub enum StartError {
     Disk(io::Error),
     #[error("thread: {0}")]
     Thread(io::Error),
+    #[error("actor: {0}")]
+    Actor(String),
     #[error("Could not create server TCP listening socket {address}: {error}")]
     Bind { address: String, error: io::Error },
     #[error(transparent)]
@@ -188,12 +191,9 @@ impl Node {
             core.spawn(async move { node.log.relay(index).await });
         }
         let listeners = Core::start("listen", 0).map_err(StartError::Thread)?;
-        for listener in bind(&config)? {
-            listeners.spawn(listener::listen(node.clone(), listener, cores.clone()));
-        }
-        let log_core = if config.append_only { Some(Self::load(&node, &config).await?) } else { None };
+        let supervisor = supervise(&node, bind(&config)?, &cores, &listeners).await?;
+        let log_core = if config.append_only { Some(Self::load(&node, &config, supervisor).await?) } else { None };
         node.loading.is_loading.store(false, Ordering::Release);
-        listeners.spawn(abort_on_panic(crate::cron::run(node.clone())));
         Ok(Running { node, cores, listeners, log_core, _lock: lock })
     }
 
@@ -238,7 +238,7 @@ impl Node {
     }
 
     /// Loads the data and starts the log writer.
-    async fn load(node: &Arc<Self>, config: &Config) -> Result<Core, StartError> {
+    async fn load(node: &Arc<Self>, config: &Config, supervisor: ActorCell) -> Result<Core, StartError> {
         let started = time::monotonic_ns();
         let mut loaded = Shard::all(&node.layout);
         let recovered = recover(node, &mut loaded).await?;
@@ -258,7 +258,11 @@ impl Node {
         node.log.begin_at(recovered.sealer.position());
         node.log.set_mode(mode_of(config));
         let log_core = Core::start("log", 0).map_err(StartError::Thread)?;
-        log_core.spawn(abort_on_panic(LogWriter::new(node.clone(), recovered.file, recovered.sealer).run()));
+        let arguments = (node.clone(), recovered.file, recovered.sealer);
+        log_core.spawn(abort_on_panic(async move {
+            let started = Actor::spawn_linked(None, LogWriter, arguments, supervisor).await;
+            started.expect("an actor without a name starts");
+        }));
         Ok(log_core)
     }
 
@@ -383,6 +387,26 @@ pub(crate) fn mode_of(config: &Config) -> Mode {
         AppendFsync::Write => Mode::Write,
         AppendFsync::EverySecond => Mode::EverySecond,
         AppendFsync::No => Mode::No,
+    }
+}
+
+/// Starts the supervisor, and with it listeners and timers, on a core of their own.
+async fn supervise(
+    node: &Arc<Node>,
+    listeners: Vec<Listener>,
+    cores: &Arc<Vec<Core>>,
+    core: &Core,
+) -> Result<ActorCell, StartError> {
+    let listeners = listeners.into_iter().map(Arc::new).collect();
+    let children = Children { node: node.clone(), listeners, cores: cores.clone() };
+    let (answer, started) = oneshot::channel();
+    core.spawn(async move {
+        let _ = answer.send(Actor::spawn(None, Supervisor, children).await.map(|(actor, _)| actor.get_cell()));
+    });
+    match started.await {
+        Ok(Ok(supervisor)) => Ok(supervisor),
+        Ok(Err(error)) => Err(StartError::Actor(error.to_string())),
+        Err(_) => Err(StartError::Actor("its core ended".into())),
     }
 }
 
