@@ -61,7 +61,7 @@ impl Drop for Registered {
 pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: Stream) {
     let _registered = Registered { node: node.clone(), shared: shared.clone() };
     let client = Some(Box::new(Client::new(node.clone(), shared.clone())));
-    let mut connection = Connection { node, shared, stream, client, at_end: false, out_total: 0 };
+    let mut connection = Connection { node, shared, stream, client, at_end: false, out_total: 0, asked_for: 0 };
     connection.run().await;
     if let Some(client) = connection.client.take() {
         connection.node.leave(client).await;
@@ -77,6 +77,8 @@ struct Connection {
     /// The peer has sent everything it will.
     at_end: bool,
     out_total: u64,
+    /// The position of the log that the core's relay has been asked to wake this connection for.
+    asked_for: u64,
 }
 
 /// What a connection has waited for.
@@ -149,10 +151,10 @@ impl Connection {
             let (sendable, waits_for) = client.sendable();
             if sendable == 0 {
                 let Some(position) = waits_for else { return Poll::Ready(Ok(client.close.is_some())) };
-                if self.node.log.refuses() {
-                    return Poll::Ready(Err(()));
+                if self.asked_for != position {
+                    self.asked_for = position;
+                    self.node.log.wake_when_safe(self.shared.core, position, cx.waker());
                 }
-                self.node.log.wake_when_safe(self.shared.core, position, cx.waker());
                 // It may have become safe between the two looks.
                 if self.node.log.safe() < position {
                     return Poll::Pending;

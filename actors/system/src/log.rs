@@ -196,13 +196,11 @@ impl Log {
         }
     }
 
-    /// Wakes a connection of `core` once `position` is safe. Look at [`Log::safe`] again afterwards.
+    /// Wakes a connection of `core` once `position` is safe. Ask once for a position, and look at [`Log::safe`] again
+    /// afterwards: it may have become safe meanwhile.
     pub fn wake_when_safe(&self, core: usize, position: u64, waker: &Waker) {
         let mut wakers = self.waiting[core].wakers.lock().unwrap_or_else(PoisonError::into_inner);
-        match wakers.iter_mut().find(|(_, known)| known.will_wake(waker)) {
-            Some(known) => known.0 = known.0.min(position),
-            None => wakers.push((position, waker.clone())),
-        }
+        wakers.push((position, waker.clone()));
     }
 
     /// Runs on each core: wakes its connections whose position has become safe. One wake-up crosses threads for all of them.
@@ -213,7 +211,7 @@ impl Log {
             let safe = self.safe();
             let mut ready = Vec::new();
             waiting.wakers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(position, waker)| {
-                let is_safe = *position <= safe || self.refuses();
+                let is_safe = *position <= safe;
                 if is_safe {
                     ready.push(waker.clone());
                 }
@@ -240,8 +238,5 @@ impl Log {
     pub(crate) fn set_refusal(&self, refusal: Option<String>) {
         self.refuses.store(refusal.is_some(), Ordering::Release);
         *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
-        for core in &self.waiting {
-            core.relay.notify_one();
-        }
     }
 }
