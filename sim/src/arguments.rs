@@ -34,12 +34,12 @@ pub struct Arguments {
 
 /// How to call it.
 pub const USAGE: &str = "cargo sim -- run --seeds A..B | replay SEED [--trace] | check-replay A..B | canaries A..B
-    [--scenario toy | canary-NAME] [--jobs N]";
+    [--scenario node | toy | canary-NAME] [--jobs N]";
 
 /// Reads the words after the program's name.
 pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {
     let (mut positional, mut seeds) = (Vec::new(), None);
-    let (mut scenario, mut jobs, mut trace) = (Scenario::Toy, 2, false);
+    let (mut scenario, mut jobs, mut trace) = (Scenario::Node, 2, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match word.as_str() {

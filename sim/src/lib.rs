@@ -13,6 +13,7 @@ pub mod options;
 pub mod random;
 #[cfg(madsim)]
 pub mod runner;
+pub mod server;
 #[cfg(madsim)]
 pub mod timeline;
 pub mod toy;

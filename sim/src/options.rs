@@ -16,6 +16,8 @@ pub enum Mode {
     Write,
     /// Synced every second, not waited for.
     EverySecond,
+    /// Never synced.
+    No,
 }
 
 impl Mode {
@@ -25,6 +27,7 @@ impl Mode {
             Mode::Always => "always",
             Mode::Write => "write",
             Mode::EverySecond => "everysec",
+            Mode::No => "no",
         }
     }
 }
@@ -36,11 +39,20 @@ pub enum Crash {
     Kill,
     /// The machine's power goes.
     Power,
+    /// It is asked to end, and ends in order.
+    Shutdown,
+}
+
+impl Crash {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Kill, Self::Power, Self::Shutdown];
 }
 
 /// What the server under test is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
+    /// A whole node.
+    Node,
     /// A small server inside the simulator, without mistakes: the judges must pass it.
     Toy,
     /// The toy, with one planted mistake that the judges must find.
@@ -78,8 +90,10 @@ impl FromStr for Scenario {
     type Err = anyhow::Error;
 
     fn from_str(word: &str) -> anyhow::Result<Self> {
-        if word == "toy" {
-            return Ok(Scenario::Toy);
+        match word {
+            "node" => return Ok(Scenario::Node),
+            "toy" => return Ok(Scenario::Toy),
+            _ => {}
         }
         let mistake = word.strip_prefix("canary-").and_then(|name| MISTAKES.iter().find(|(_, known)| *known == name));
         mistake.map(|(mistake, _)| Scenario::Canary(*mistake)).ok_or_else(|| anyhow::anyhow!("no scenario {word:?}"))
@@ -89,6 +103,7 @@ impl FromStr for Scenario {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Scenario::Node => f.write_str("node"),
             Scenario::Toy => f.write_str("toy"),
             Scenario::Canary(mistake) => {
                 let named = MISTAKES.iter().find(|(known, _)| known == mistake);
@@ -113,6 +128,10 @@ pub struct Options {
     pub crashes: Vec<Crash>,
     /// The longest life, in milliseconds.
     pub life_ms_max: u64,
+    /// How many cores serve connections.
+    pub threads: u64,
+    /// How many shards there are; 0 lets the node choose.
+    pub shards: u64,
     /// The disk's other faults, until they are healed.
     pub faults: Faults,
     /// The longest time a message takes, in microseconds.
@@ -136,9 +155,11 @@ impl Options {
     /// Draws a timeline's options.
     pub fn draw(seed: u64, scenario: Scenario) -> Self {
         let mut random = Random::of(seed, "options");
-        let mode = *random.pick(&[Mode::Always, Mode::Always, Mode::Write, Mode::EverySecond]);
-        let kinds: [&[Crash]; 3] = [&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power]];
-        let crash_kinds = kinds[random.index(kinds.len())];
+        let mode = *random.pick(&[Mode::Always, Mode::Always, Mode::Write, Mode::EverySecond, Mode::No]);
+        let is_node = scenario == Scenario::Node;
+        // The toy knows no order to end.
+        let kinds: &[&[Crash]] = &[&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power], &Crash::ALL];
+        let crash_kinds = kinds[random.index(if is_node { 4 } else { 3 })];
         let crashes = (0..random.between(0, 4)).map(|_| *random.pick(crash_kinds)).collect();
         let clients = Clients {
             ledger: random.between(0, 3),
@@ -153,7 +174,9 @@ impl Options {
             clients,
             crashes,
             life_ms_max: *random.pick(&[20, 200, 3000]),
-            faults: draw_faults(&mut random),
+            faults: draw_faults(&mut random, is_node),
+            threads: *random.pick(&[1, 1, 2, 3]),
+            shards: *random.pick(&[0, 1, 5]),
             latency_us_max: *random.pick(&[1100, 2000, 10_000]),
         }
     }
@@ -163,17 +186,19 @@ impl Options {
         match self.mode {
             Mode::Always => true,
             Mode::Write => !self.crashes.contains(&Crash::Power),
-            Mode::EverySecond => self.crashes.is_empty(),
+            Mode::EverySecond | Mode::No => self.crashes.iter().all(|crash| *crash == Crash::Shutdown),
         }
     }
 }
 
-fn draw_faults(random: &mut Random) -> Faults {
+/// The toy ends when the disk is full, so only a node meets one that fills up.
+fn draw_faults(random: &mut Random, may_fill: bool) -> Faults {
+    let full = if may_fill { 20_000 + random.index(200_000) } else { usize::MAX };
     Faults {
         sync_fails_one_in: *random.pick(&[0, 0, 60, 300]),
         stall_one_in: *random.pick(&[0, 0, 50]),
         stall_ms_max: *random.pick(&[5, 100, 700]),
-        capacity: usize::MAX,
+        capacity: *random.pick(&[usize::MAX, usize::MAX, usize::MAX, full]),
     }
 }
 
@@ -181,13 +206,16 @@ impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed {} scenario {} appendfsync {} {:?} crashes {:?} life_ms_max {} {:?} latency_us_max {}",
+            "seed {} scenario {} appendfsync {} {:?} crashes {:?} life_ms_max {} threads {} shards {} \
+             {:?} latency_us_max {}",
             self.seed,
             self.scenario,
             self.mode.word(),
             self.clients,
             self.crashes,
             self.life_ms_max,
+            self.threads,
+            self.shards,
             self.faults,
             self.latency_us_max
         )
@@ -204,7 +232,9 @@ mod tests {
             let scenario = Scenario::Canary(mistake);
             assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), scenario);
         }
-        assert_eq!("toy".parse::<Scenario>().unwrap(), Scenario::Toy);
+        for scenario in [Scenario::Node, Scenario::Toy] {
+            assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), scenario);
+        }
         assert!("canary-none".parse::<Scenario>().is_err());
     }
 
@@ -215,7 +245,15 @@ mod tests {
             let options = Options::draw(seed, Scenario::Toy);
             seen.insert((options.mode.word(), options.nothing_may_be_lost()));
         }
-        let expected = [("always", true), ("everysec", false), ("everysec", true), ("write", false), ("write", true)];
+        let expected = [
+            ("always", true),
+            ("everysec", false),
+            ("everysec", true),
+            ("no", false),
+            ("no", true),
+            ("write", false),
+            ("write", true),
+        ];
         assert!(seen.iter().eq(&expected), "{seen:?}");
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use simurgh_kernel::core::NodeStopped;
 use simurgh_kernel::simulation;
 
 use crate::options::{MISTAKES, Options, Scenario};
@@ -75,6 +76,9 @@ pub fn one(seed: u64, scenario: Scenario, print: bool) -> Ending {
 fn fail_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload().is::<NodeStopped>() {
+            return;
+        }
         usual(panic);
         std::process::exit(i32::from(Ending::Crashed.code()));
     }));

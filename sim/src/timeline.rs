@@ -9,7 +9,7 @@ use simurgh_kernel::simulation::{Machine, Task};
 use simurgh_kernel::time;
 
 use crate::client::Client;
-use crate::disk::{Faults, Platter};
+use crate::disk::{Faults, INJECTED, Platter};
 use crate::judge::linear::{Content, Kind, Operation, Verdict};
 use crate::judge::{counting, linear};
 use crate::options::{Crash, Options, Scenario};
@@ -23,6 +23,12 @@ const QUIET: Duration = Duration::from_millis(500);
 
 /// How long anything may take once nothing goes wrong any more.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long the server may take to end when asked.
+const SHUTDOWN: Duration = Duration::from_secs(60);
+
+/// How long a supervisor waits before it starts a server again that ended.
+const RESTART: Duration = Duration::from_millis(100);
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const CLIENTS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -168,7 +174,7 @@ struct Server {
     machine: Machine,
     platter: Platter,
     task: Option<Task<std::io::Result<()>>>,
-    /// How many failed syncs an end was already excused with.
+    /// How many injected failures an end was already excused with.
     excused: u64,
 }
 
@@ -185,13 +191,17 @@ impl Server {
         for crash in self.world.options.crashes.clone() {
             let life_us = random.below(self.world.options.life_ms_max * 1000);
             self.live(Duration::from_micros(life_us)).await;
-            self.crash(crash);
+            if crash == Crash::Shutdown {
+                self.shut_down().await;
+            } else {
+                self.crash(crash);
+            }
             time::sleep(Duration::from_micros(random.below(50_000))).await;
             self.start();
         }
         self.live(QUIET).await;
         self.platter.set_faults(Faults::default());
-        if self.platter.failed_syncs() > self.excused {
+        if self.platter.injected() > self.excused {
             // A server may have chosen to refuse writes rather than to end: an operator starts it again.
             self.crash(Crash::Kill);
             self.start();
@@ -207,33 +217,66 @@ impl Server {
         let (mode, address) = (self.world.options.mode, self.world.address);
         self.world.trace.note("server", "starts");
         self.task = Some(match self.world.options.scenario {
+            Scenario::Node => self.machine.spawn(crate::server::run(disk, self.world.options.clone())),
             Scenario::Toy => self.machine.spawn(crate::toy::run(disk, address, mode, None)),
             Scenario::Canary(mistake) => self.machine.spawn(crate::toy::run(disk, address, mode, Some(mistake))),
         });
     }
 
-    /// Lets the server live for a while. One that ends itself may do so only for a failed sync, and is started again.
+    /// Asks the server to end, and waits for it. One that was still starting may end at once, as without the request it
+    /// would have been killed.
+    async fn shut_down(&mut self) {
+        self.machine.terminate();
+        let Some(task) = &mut self.task else { return };
+        match time::timeout(SHUTDOWN, task.output()).await {
+            Ok(Some(Ok(()))) => {
+                self.platter.kill();
+                self.machine.kill();
+                self.world.crashed(Crash::Shutdown);
+            }
+            // Ended before it caught signals, or because of a fault.
+            Ok(_) => self.crash(Crash::Kill),
+            Err(_) => self.world.find(Finding::Stuck, "the server did not end when asked".into()),
+        }
+    }
+
+    /// Lets the server live for a while. One that ends itself may do so only for an injected fault, and is started again.
     async fn live(&mut self, span: Duration) {
         let deadline_ns = time::monotonic_ns() + u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         while let Some(task) = &mut self.task {
             let left = Duration::from_nanos(deadline_ns.saturating_sub(time::monotonic_ns()));
             let Ok(outcome) = time::timeout(left, task.output()).await else { return };
-            if self.platter.failed_syncs() == self.excused {
+            if self.platter.injected() == self.excused || !is_excusable(&outcome) {
                 self.world.find(Finding::Broken, format!("the server ended by itself: {outcome:?}"));
+                self.task = None;
                 return;
             }
-            self.excused = self.platter.failed_syncs();
+            self.world.trace.note("server", format_args!("ended by an injected fault: {outcome:?}"));
+            self.excused = self.platter.injected();
             self.crash(Crash::Kill);
+            time::sleep(RESTART).await;
             self.start();
         }
     }
 
     fn crash(&self, crash: Crash) {
         match crash {
-            Crash::Kill => self.platter.kill(),
+            Crash::Kill | Crash::Shutdown => self.platter.kill(),
             Crash::Power => self.platter.lose_power(),
         }
         self.machine.kill();
         self.world.crashed(crash);
+    }
+}
+
+/// A node may stop itself, and may fail to start, because of a disk that fails; not because of what it finds there.
+fn is_excusable(outcome: &Option<std::io::Result<()>>) -> bool {
+    match outcome {
+        None => true,
+        Some(Ok(())) => false,
+        Some(Err(error)) => {
+            let text = error.to_string();
+            [INJECTED, "no storage space"].iter().any(|reason| text.contains(reason))
+        }
     }
 }

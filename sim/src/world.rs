@@ -53,10 +53,13 @@ impl World {
         Self { options: Arc::new(options), trace, address, shared: Arc::default() }
     }
 
-    /// Reports a finding.
+    /// Reports a finding. That everything stands still after another one is no news.
     pub fn find(&self, finding: Finding, what: String) {
         self.trace.note("judge", format_args!("{finding:?}: {what}"));
-        self.shared().findings.push((finding, what));
+        let mut shared = self.shared();
+        if finding == Finding::Broken || shared.findings.is_empty() {
+            shared.findings.push((finding, what));
+        }
     }
 
     /// Reports a client that waited in vain; any other failure of a connection is part of the game.
@@ -101,9 +104,12 @@ impl World {
     pub fn must_survive(&self, sent_ns: u64, acknowledged_ns: u64) -> bool {
         let at_risk_ns = 2_000_000_000 + 3_000_000 * self.options.faults.stall_ms_max;
         let shared = self.shared();
-        shared.crashes.iter().filter(|crash| crash.ns >= sent_ns).all(|crash| match (self.options.mode, crash.crash) {
+        let crashes = shared.crashes.iter().filter(|crash| crash.ns >= sent_ns);
+        // A node that ended in order has put everything on the disk, so what comes after is no danger.
+        crashes.take_while(|crash| crash.crash != Crash::Shutdown).all(|crash| match (self.options.mode, crash.crash) {
             (Mode::Always, _) | (Mode::Write, Crash::Kill) => true,
             (Mode::Write | Mode::EverySecond, _) => crash.ns.saturating_sub(acknowledged_ns) > at_risk_ns,
+            (Mode::No, _) => false,
         })
     }
 

@@ -64,23 +64,40 @@ impl Drop for AbortOnUnwind {
 }
 
 /// Stops the node here and now, without running anything more: what is on the disk is what recovery goes by.
+#[cfg(not(madsim))]
 pub fn abort_node() -> ! {
-    essential_code_panicked();
-    panic!("the node stops")
+    std::process::abort()
 }
+
+/// Stops the node here and now: the task that calls it ends, and the simulated machine's others with it. Unlike other
+/// panics this one is no finding by itself; whether the node had a reason is for the timeline to judge.
+#[cfg(madsim)]
+pub fn abort_node() -> ! {
+    std::panic::panic_any(NodeStopped)
+}
+
+/// What [`abort_node`] unwinds with in the simulator.
+#[cfg(madsim)]
+#[derive(Debug)]
+pub struct NodeStopped;
 
 /// The panic hook has already told what happened; nothing may run after it, not even destructors.
 #[cfg(not(madsim))]
 #[cold]
-fn abort(_panic: Box<dyn std::any::Any + Send>) -> ! {
+fn abort<T>(_panic: Box<dyn std::any::Any + Send>) -> Poll<T> {
     std::process::abort()
 }
 
-/// The simulator's panic hook has already failed the run; the executor carries the panic to the runner.
+/// Ends the machine's tasks when the node stops itself. Any other panic has already failed the run by the simulator's panic
+/// hook; the executor carries it to the runner.
 #[cfg(madsim)]
 #[cold]
-fn abort(panic: Box<dyn std::any::Any + Send>) -> ! {
-    std::panic::resume_unwind(panic)
+fn abort<T>(panic: Box<dyn std::any::Any + Send>) -> Poll<T> {
+    if !panic.is::<NodeStopped>() {
+        std::panic::resume_unwind(panic);
+    }
+    madsim::runtime::Handle::current().kill(madsim::plugin::node());
+    Poll::Pending
 }
 
 #[cfg(not(madsim))]
@@ -188,7 +205,7 @@ mod simulated {
 
         /// Runs `task` in this group. The caller is on the same node.
         pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-            let handle = madsim::task::spawn(task).abort_handle();
+            let handle = madsim::task::spawn(super::abort_on_panic(task)).abort_handle();
             let mut tasks = self.tasks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             if tasks.len() == tasks.capacity() {
                 tasks.retain(|task| !task.is_finished());
@@ -207,7 +224,7 @@ mod simulated {
 
     /// Runs `task` on the node of the caller.
     pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
-        madsim::task::spawn(task);
+        madsim::task::spawn(super::abort_on_panic(task));
     }
 }
 

@@ -39,7 +39,7 @@ impl Machine {
     /// When the machine is not there (it always is, once built).
     pub fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Task<T> {
         let node = Handle::current().get_node(self.id).expect("a machine that was built");
-        Task(node.spawn(task))
+        Task(node.spawn(crate::core::abort_on_panic(task)))
     }
 
     /// Ends all tasks at once and closes its connections, then lets it start new ones. What the tasks hold is dropped a
@@ -188,6 +188,24 @@ mod tests {
             assert_eq!(task.output().await, None);
             while heard.recv().await.is_some() {}
             assert_eq!(machine.spawn(async { 5 }).output().await, Some(5));
+        });
+    }
+
+    #[test]
+    fn a_node_that_stops_itself_takes_its_machine_down_and_no_other() {
+        run(6, LATENCY, || async {
+            let stopping = machine("server", 1);
+            let mut other_task = stopping.spawn(std::future::pending::<()>());
+            let mut bystander = machine("client", 2).spawn(async {
+                time::sleep(Duration::from_secs(1)).await;
+                7
+            });
+            let mut task = stopping.spawn(async { core::abort_node() });
+            assert_eq!(task.output().await, None::<()>);
+            assert_eq!(other_task.output().await, None);
+            assert_eq!(bystander.output().await, Some(7));
+            stopping.kill();
+            assert_eq!(stopping.spawn(async { 5 }).output().await, Some(5));
         });
     }
 

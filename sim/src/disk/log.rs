@@ -42,7 +42,11 @@ impl SimFile {
         let overwritten = file.bytes().len().saturating_sub(offset);
         let fits = bytes.len().min(room.saturating_add(overwritten));
         file.write(offset, &bytes[..fits]);
-        if fits < bytes.len() { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
+        if fits < bytes.len() {
+            state.refused_writes += 1;
+            return Err(ErrorKind::StorageFull.into());
+        }
+        Ok(())
     }
 
     fn first_step(&self, offset: usize, bytes: &[u8]) -> io::Result<usize> {

@@ -38,6 +38,9 @@ impl Default for Faults {
     }
 }
 
+/// The text of an injected error.
+pub const INJECTED: &str = "injected input/output error";
+
 /// What lies on the disk, and in the operating system's cache.
 #[derive(Debug)]
 struct State {
@@ -49,8 +52,10 @@ struct State {
     locks: BTreeSet<String>,
     faults: Faults,
     random: Random,
-    /// How many syncs were made to fail, so that a timeline can tell an injected fault from a real one.
+    /// How many syncs were made to fail, and how many writes did not fit, so that a timeline can tell an injected fault
+    /// from a real one.
     failed_syncs: u64,
+    refused_writes: u64,
 }
 
 /// A machine's disk.
@@ -76,6 +81,7 @@ impl Platter {
             faults,
             random: Random::of(seed, "disk"),
             failed_syncs: 0,
+            refused_writes: 0,
         })))
     }
 
@@ -112,6 +118,12 @@ impl Platter {
     /// How many syncs were made to fail.
     pub fn failed_syncs(&self) -> u64 {
         self.state().failed_syncs
+    }
+
+    /// How many operations failed because they were made to.
+    pub fn injected(&self) -> u64 {
+        let state = self.state();
+        state.failed_syncs + state.refused_writes
     }
 
     /// Flips one bit of a file at rest.
@@ -169,7 +181,7 @@ impl State {
         if self.random.chance(self.faults.sync_fails_one_in) {
             file.fail_sync(&mut self.random);
             self.failed_syncs += 1;
-            return Err(io::Error::other("injected: input/output error"));
+            return Err(io::Error::other(INJECTED));
         }
         file.sync();
         Ok(())

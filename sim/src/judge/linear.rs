@@ -52,7 +52,7 @@ pub enum Verdict {
 
 /// Judges a history of at most [`OPERATIONS_MAX`] operations.
 pub fn judge(history: &[Operation], before: Content) -> Verdict {
-    let operations: Vec<&Operation> = history.iter().filter(|operation| !says_nothing(operation)).collect();
+    let operations: Vec<&Operation> = history.iter().filter(|operation| !says_nothing(operation, history)).collect();
     assert!(operations.len() <= OPERATIONS_MAX, "a key is replaced before its history is this long");
     let must: u128 = bits(&operations, |operation| operation.completed_ns.is_some());
     let mut tried = BTreeSet::new();
@@ -80,9 +80,14 @@ pub fn judge(history: &[Operation], before: Content) -> Verdict {
     Verdict::Impossible
 }
 
-/// A read without a reply.
-fn says_nothing(operation: &Operation) -> bool {
-    operation.completed_ns.is_none() && matches!(operation.kind, Kind::Read(_))
+/// A read without a reply, or a write without one whose value nobody read: as every value is written once, it may as well
+/// never have happened.
+fn says_nothing(operation: &Operation, history: &[Operation]) -> bool {
+    operation.completed_ns.is_none()
+        && match operation.kind {
+            Kind::Read(_) => true,
+            Kind::Write(value) => !history.iter().any(|other| other.kind == Kind::Read(Some(value))),
+        }
 }
 
 fn bits(operations: &[&Operation], wanted: impl Fn(&Operation) -> bool) -> u128 {

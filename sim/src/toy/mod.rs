@@ -153,7 +153,7 @@ impl Toy {
         let safe = positions.wait_for(|positions| match self.mode {
             Mode::Always => positions.synced >= position,
             Mode::Write => positions.written >= position,
-            Mode::EverySecond => true,
+            Mode::EverySecond | Mode::No => true,
         });
         let _ = safe.await;
     }
