@@ -4,7 +4,8 @@
 //!   sync would succeed without them (fsyncgate: PostgreSQL 2018, Redis until 2021). So nothing is ever written to it
 //!   again; what to do about the log is decided above, and never by retrying.
 //! - *A failed write leaves no half of it.* The file is cut back to where it ended. If even that fails, it is poisoned.
-//! - One append at a time: the buffer handed in is the caller's again when it is done, empty and with its capacity.
+//! - One append at a time: the buffer handed in is the caller's again when it is done. It is empty then, with its
+//!   capacity, unless the append failed: then it still holds what is not in the file.
 
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -37,7 +38,7 @@ pub enum Failure {
 pub struct Done {
     /// How it went.
     pub result: Result<(), Failure>,
-    /// The buffer, cleared.
+    /// The buffer: cleared when it was appended, otherwise with its bytes, so that they can be written again.
     pub buffer: Vec<u8>,
 }
 
@@ -125,9 +126,11 @@ impl LogFile {
             None => ready!(self.raw.poll_done(cx)),
         };
         self.in_flight = None;
-        buffer.clear();
         match &mut result {
-            Ok(()) => self.length += appended,
+            Ok(()) => {
+                self.length += appended;
+                buffer.clear();
+            }
             Err(Failure::Write(error)) => self.cut_back(error),
             Err(Failure::Sync(error)) => {
                 self.length += appended;
@@ -211,7 +214,9 @@ mod tests {
         let Poll::Ready(done) = file.poll_done(&mut Context::from_waker(std::task::Waker::noop())) else {
             panic!("the scripted file is always done")
         };
-        assert!(done.buffer.is_empty() && done.buffer.capacity() >= 32, "the buffer comes back empty, with its room");
+        let expected: &[u8] = if done.result.is_ok() { b"" } else { b"0123456789" };
+        assert_eq!(done.buffer, expected, "cleared unless it must be written again");
+        assert!(done.buffer.capacity() >= 32, "the buffer comes back with its room");
         done.result
     }
 
