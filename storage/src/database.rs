@@ -7,10 +7,13 @@
 
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::hash::{Key, slot_of};
+use crate::prefetch::prefetch;
 use crate::slot_table::{Place, SlotTable};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// Bytes that the processor loads at once.
+const CACHE_LINE: usize = 64;
 /// Slots are counted in groups, so that the n-th key of a database is found without walking every slot.
 const GROUP: usize = 128;
 /// What an expiry costs in the index: two words, and the share of a B-tree's slack.
@@ -289,22 +292,22 @@ impl Database {
         None
     }
 
-    /// Where the table of the key's slot lies: what a first pass over a batch prefetches.
-    #[must_use]
-    pub fn table_address(&self, hash: u64) -> *const u8 {
-        self.table(hash).map_or(std::ptr::null(), |table| std::ptr::from_ref(table).cast())
+    /// Begins to load the bucket that the key is in: the first pass over a batch.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: u64) {
+        if let Some(table) = self.table(hash) {
+            prefetch(table.bucket_address(hash));
+        }
     }
 
-    /// Where the bucket of the key lies.
-    #[must_use]
-    pub fn bucket_address(&self, hash: u64) -> *const u8 {
-        self.table(hash).map_or(std::ptr::null(), |table| table.bucket_address(hash))
-    }
-
-    /// Where the key's entry lies, by all that the table knows without looking at it.
-    #[must_use]
-    pub fn entry_address(&self, hash: u64) -> *const u8 {
-        self.table(hash).map_or(std::ptr::null(), |table| table.likely_entry(hash))
+    /// Begins to load the key's entry, by all that its bucket tells: the second pass.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: u64) {
+        if let Some(table) = self.table(hash) {
+            let entry = table.likely_entry(hash);
+            prefetch(entry);
+            prefetch(entry.wrapping_add(CACHE_LINE));
+        }
     }
 }
 

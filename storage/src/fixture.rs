@@ -100,7 +100,7 @@ pub(crate) fn records(effects: &Effects) -> Vec<String> {
     record_words(effects).iter().map(|words| String::from_utf8_lossy(&words.join(&b' ')).into_owned()).collect()
 }
 
-/// The records, each as its words.
+/// The records, each as its words, without the MULTI and EXEC around those that belong together (tested in `effects.rs`).
 fn record_words(effects: &Effects) -> Vec<Vec<Vec<u8>>> {
     use simurgh_protocol::resp::decode::{Value, decode};
     let mut records = Vec::new();
@@ -114,6 +114,7 @@ fn record_words(effects: &Effects) -> Vec<Vec<Vec<u8>>> {
             bytes = &bytes[length..];
         }
     }
+    records.retain(|words: &Vec<Vec<u8>>| !(words.len() == 1 && (words[0] == b"MULTI" || words[0] == b"EXEC")));
     records
 }
 

@@ -20,7 +20,7 @@ pub mod generic;
 mod hash;
 pub mod keyspace;
 pub mod object;
-pub mod prefetch;
+mod prefetch;
 mod random;
 pub mod rdb;
 pub mod scan;

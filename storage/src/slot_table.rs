@@ -27,37 +27,57 @@ const BUCKETS_MAX: usize = 1 << 16;
 
 #[repr(C, align(64))]
 struct Bucket {
-    tags: [u8; WAYS],
-    state: u8,
+    /// Seven tags, then which ways are used and whether the last word leads on.
+    head: [u8; 8],
     words: [u64; WAYS],
 }
 
 impl Bucket {
+    #[inline]
+    fn state(&self) -> u8 {
+        self.head[WAYS]
+    }
+
+    #[inline]
+    fn is_chained(&self) -> bool {
+        self.state() & CHAINED != 0
+    }
+
     /// How many words hold entries rather than the way to the next bucket.
     #[inline]
     fn ways(&self) -> usize {
-        WAYS - usize::from(self.state & CHAINED != 0)
+        WAYS - usize::from(self.is_chained())
+    }
+
+    /// The ways that hold entries, as bits.
+    #[inline]
+    fn used(&self) -> u8 {
+        self.state() & if self.is_chained() { 0x3f } else { 0x7f }
     }
 
     #[inline]
     fn next(&self) -> *mut Bucket {
-        if self.state & CHAINED == 0 { std::ptr::null_mut() } else { self.words[WAYS - 1] as *mut Bucket }
+        if !self.is_chained() { std::ptr::null_mut() } else { self.words[WAYS - 1] as *mut Bucket }
     }
 
     #[inline]
     fn is_used(&self, way: usize) -> bool {
-        self.state & (1 << way) != 0
+        self.state() & (1 << way) != 0
     }
 
-    /// The used ways whose tag is `tag`, as bits 0..7.
+    /// The used ways whose tag is `tag`, as bits 0..7. All seven are compared in one word: a byte of `differences` is zero where a
+    /// tag agrees, and only such a byte has its high bit set in `zeros` (the test of Mycroft, exact for the lowest such byte and
+    /// above it wrong only towards "agrees", which the full comparison of hash and key corrects).
     #[inline]
     fn matches(&self, tag: u8) -> u8 {
-        let mut found = 0;
-        for way in 0..WAYS {
-            found |= u8::from(self.tags[way] == tag) << way;
-        }
-        let entries = if self.state & CHAINED == 0 { 0x7f } else { 0x3f };
-        found & self.state & entries
+        const LOW: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x8080_8080_8080_8080;
+        /// Gathers the high bits of eight bytes into one.
+        const GATHER: u64 = 0x0102_0408_1020_4080;
+        let differences = u64::from_le_bytes(self.head) ^ (LOW * u64::from(tag));
+        let zeros = differences.wrapping_sub(LOW) & !differences & HIGH;
+        let found = ((zeros >> 7).wrapping_mul(GATHER) >> 56) as u8;
+        found & self.used()
     }
 }
 
@@ -227,20 +247,20 @@ impl SlotTable {
             let bucket = unsafe { &mut *at };
             let ways = bucket.ways();
             if let Some(way) = (0..ways).find(|way| !bucket.is_used(*way)) {
-                bucket.tags[way] = tag;
+                bucket.head[way] = tag;
                 bucket.words[way] = word;
-                bucket.state |= 1 << way;
+                bucket.head[WAYS] |= 1 << way;
                 return Place { bucket: NonNull::new(at.cast()).expect("not null"), way: way as u8 };
             }
-            if bucket.state & CHAINED == 0 {
+            if !bucket.is_chained() {
                 let next = allocate(1);
                 // SAFETY: just allocated.
                 let child = unsafe { &mut *next };
-                child.tags[0] = bucket.tags[WAYS - 1];
+                child.head[0] = bucket.head[WAYS - 1];
                 child.words[0] = bucket.words[WAYS - 1];
-                child.state = 1;
+                child.head[WAYS] = 1;
                 bucket.words[WAYS - 1] = next as u64;
-                bucket.state = (bucket.state & 0x3f) | CHAINED;
+                bucket.head[WAYS] = (bucket.state() & 0x3f) | CHAINED;
             }
             at = bucket.next();
         }
@@ -249,7 +269,7 @@ impl SlotTable {
     /// Takes the entry at a place out of the table.
     pub fn remove(&mut self, place: Place) -> Entry {
         let bucket = self.bucket_mut(place);
-        bucket.state &= !(1 << place.way);
+        bucket.head[WAYS] &= !(1 << place.way);
         let base = entry_of(bucket.words[place.way as usize]);
         self.len -= 1;
         if self.len == 0 {
@@ -282,7 +302,7 @@ impl SlotTable {
                 // SAFETY: buckets in a chain live as long as the table.
                 let bucket = unsafe { &*at };
                 for way in (0..bucket.ways()).filter(|way| bucket.is_used(*way)) {
-                    with(bucket.tags[way], bucket.words[way]);
+                    with(bucket.head[way], bucket.words[way]);
                 }
                 at = bucket.next();
             }

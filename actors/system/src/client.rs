@@ -298,36 +298,25 @@ impl Client {
         }
     }
 
-    /// Asks for the memory that the waiting requests will touch: tables, then buckets, then entries, each for all of them
-    /// before the next, so that the loads overlap.
+    /// Asks for the memory that the waiting requests will touch: buckets, then entries, each for all of them before the next,
+    /// so that the loads overlap.
     fn prefetch(&self, held: &mut Held<'_, Shard, Self>) {
-        let (set, layout) = (held.set(), &self.node.layout);
-        let mut hashes = [(0usize, 0u64); BATCH_MAX];
+        let set = held.set();
+        let mut keys = [(0usize, 0u64); BATCH_MAX];
         let mut count = 0;
         for next in self.incoming.waiting() {
             if let Some(hash) = next.first_hash
                 && next.shards & !set == 0
-                && next.shards.is_power_of_two()
             {
-                hashes[count] = (next.shards.trailing_zeros() as usize, hash);
+                keys[count] = (next.shards.trailing_zeros() as usize, hash);
                 count += 1;
             }
         }
-        let _ = layout;
-        let hashes = &hashes[..count];
-        for stage in [Database::table_address, Database::bucket_address, Database::entry_address] {
-            for (shard, hash) in hashes {
-                let address = stage(held.get(*shard).database(self.database), *hash);
-                if !address.is_null() {
-                    simurgh_storage::prefetch::prefetch(address);
-                }
-            }
+        for (shard, hash) in &keys[..count] {
+            held.get(*shard).database(self.database).prefetch_bucket(*hash);
         }
-        for (shard, hash) in hashes {
-            let address = held.get(*shard).database(self.database).entry_address(*hash);
-            if !address.is_null() {
-                simurgh_storage::prefetch::prefetch(address.wrapping_add(64));
-            }
+        for (shard, hash) in &keys[..count] {
+            held.get(*shard).database(self.database).prefetch_entry(*hash);
         }
     }
 
