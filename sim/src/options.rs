@@ -181,12 +181,16 @@ impl Options {
         }
     }
 
-    /// Whether the mode's promise covers every crash of this timeline, so that nothing that was acknowledged may be lost.
+    /// Whether the mode's promise covers every crash of this timeline, so that nothing that was acknowledged may be lost. A
+    /// disk that fails may end the server like a kill.
     pub fn nothing_may_be_lost(&self) -> bool {
         match self.mode {
             Mode::Always => true,
             Mode::Write => !self.crashes.contains(&Crash::Power),
-            Mode::EverySecond | Mode::No => self.crashes.iter().all(|crash| *crash == Crash::Shutdown),
+            Mode::EverySecond | Mode::No => {
+                let only_shutdowns = self.crashes.iter().all(|crash| *crash == Crash::Shutdown);
+                only_shutdowns && self.faults.sync_fails_one_in == 0 && self.faults.capacity == usize::MAX
+            }
         }
     }
 }

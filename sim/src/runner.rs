@@ -54,6 +54,14 @@ impl Ending {
 /// Runs one timeline in this process.
 pub fn one(seed: u64, scenario: Scenario, print: bool) -> Ending {
     fail_on_panic();
+    if print {
+        // The server's own words, between the events.
+        tracing_subscriber::fmt()
+            .without_time()
+            .with_ansi(false)
+            .with_max_level(tracing_subscriber::filter::LevelFilter::INFO)
+            .init();
+    }
     let options = Options::draw(seed, scenario);
     println!("{options}");
     let trace = Trace::new(print);

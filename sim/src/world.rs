@@ -108,6 +108,8 @@ impl World {
         // A node that ended in order has put everything on the disk, so what comes after is no danger.
         crashes.take_while(|crash| crash.crash != Crash::Shutdown).all(|crash| match (self.options.mode, crash.crash) {
             (Mode::Always, _) | (Mode::Write, Crash::Kill) => true,
+            // While the disk is full nothing more gets there, and what is in memory stays at risk.
+            (Mode::Write | Mode::EverySecond, _) if self.options.faults.capacity < usize::MAX => false,
             (Mode::Write | Mode::EverySecond, _) => crash.ns.saturating_sub(acknowledged_ns) > at_risk_ns,
             (Mode::No, _) => false,
         })

@@ -69,10 +69,11 @@ pub fn abort_node() -> ! {
     std::process::abort()
 }
 
-/// Stops the node here and now: the task that calls it ends, and the simulated machine's others with it. Unlike other
-/// panics this one is no finding by itself; whether the node had a reason is for the timeline to judge.
+/// Stops the node here and now: the simulated machine's tasks are ended, whoever may catch the panic that ends the caller.
+/// Unlike other panics this one is no finding by itself; whether the node had a reason is for the timeline to judge.
 #[cfg(madsim)]
 pub fn abort_node() -> ! {
+    madsim::runtime::Handle::current().kill(madsim::plugin::node());
     std::panic::panic_any(NodeStopped)
 }
 
@@ -88,7 +89,7 @@ fn abort<T>(_panic: Box<dyn std::any::Any + Send>) -> Poll<T> {
     std::process::abort()
 }
 
-/// Ends the machine's tasks when the node stops itself. Any other panic has already failed the run by the simulator's panic
+/// A node that stopped itself is gone already. Any other panic has already failed the run by the simulator's panic
 /// hook; the executor carries it to the runner.
 #[cfg(madsim)]
 #[cold]
@@ -96,7 +97,6 @@ fn abort<T>(panic: Box<dyn std::any::Any + Send>) -> Poll<T> {
     if !panic.is::<NodeStopped>() {
         std::panic::resume_unwind(panic);
     }
-    madsim::runtime::Handle::current().kill(madsim::plugin::node());
     Poll::Pending
 }
 
