@@ -8,12 +8,13 @@ use crate::clients::ClientShared;
 use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
 use crate::node::Node;
+use crate::reply_mode::ReplyMode;
 use crate::request::{BATCH_MAX, Incoming, Prepared};
 use crate::shard::{HeldShards, NoShards};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
 use simurgh_kernel::time;
-use simurgh_protocol::command::{Command, CommandFlags, Lookup, Shards as ShardsWanted};
+use simurgh_protocol::command::{Command, Lookup, Shards as ShardsWanted};
 use simurgh_protocol::resp::Limits;
 use simurgh_protocol::{Args, CommandError, Reply};
 use simurgh_storage::{Context, Database, Effects, Random, Shard, Shards};
@@ -21,17 +22,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-
-/// What CLIENT REPLY has set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplyMode {
-    /// Replies are sent.
-    On,
-    /// They are not.
-    Off,
-    /// The next one is not.
-    SkipNext,
-}
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +60,8 @@ pub struct Client {
     pub reply_mode: ReplyMode,
     /// Between MULTI and EXEC.
     pub transaction: Option<Transaction>,
+    /// Within EXEC: the number of its commands.
+    pub executing: Option<usize>,
     /// What it watches.
     pub watch: Watch,
     /// CLIENT NO-TOUCH.
@@ -112,6 +104,9 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
     client.prefetch_shared();
     while client.wait.is_none() && client.close.is_none() {
         let Some(next) = client.incoming.peek() else { break };
+        if client.is_held_back(&next) {
+            break;
+        }
         let wanted = client.shards_wanted(&next);
         if wanted == 0 {
             client.step(&next, &mut NoShards);
@@ -142,8 +137,9 @@ impl Client {
             authenticated: live.config.require_pass.is_none(),
             database: 0,
             reply: Reply::default(),
-            reply_mode: ReplyMode::On,
+            reply_mode: ReplyMode::default(),
             transaction: None,
+            executing: None,
             watch: Watch::default(),
             no_touch: false,
             close: None,
@@ -191,16 +187,13 @@ impl Client {
     fn begin_batch(&mut self) {
         self.refresh();
         self.now_ms = time::wall_ms();
+        self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
+        self.publish_input();
         self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
     }
 
     fn end_batch(&mut self) {
-        let shared = &self.shared;
-        shared.last_interaction_ms.store(self.now_ms, Relaxed);
-        shared.database.store(self.database as u32, Relaxed);
-        let queued = self.transaction.as_ref().map_or(-1, |transaction| transaction.len() as i64);
-        shared.multi.store(queued, Relaxed);
-        shared.watch.store(self.watch.len() as u32, Relaxed);
+        self.publish();
         let changes = self.effects.take_changes();
         if changes > 0 {
             self.node.stats.changes.add(changes);
@@ -228,6 +221,10 @@ impl Client {
         let mut shards = HeldShards(held);
         while let Some(next) = self.incoming.peek() {
             if self.wait.is_some() || self.close.is_some() || self.shards_wanted(&next) & !set != 0 {
+                break;
+            }
+            // A pause holds all shards when it begins: looked at here, with shards held, none is overlooked.
+            if self.is_held_back(&next) {
                 break;
             }
             self.step(&next, &mut shards);
@@ -324,8 +321,9 @@ impl Client {
     fn step(&mut self, next: &Prepared, shards: &mut dyn Shards) {
         let incoming = std::mem::take(&mut self.incoming);
         let args = incoming.args(next);
-        let mark = self.reply.len();
-        let mode = self.reply_mode;
+        self.reply_mode.begin(&self.reply);
+        let last = if let Lookup::Found(command) = next.found { command.index() as u32 + 1 } else { 0 };
+        self.shared.last_command.store(last, Relaxed);
         match self.admit(next.found, &args) {
             Ok(Some(command)) => {
                 self.call(command, &args, incoming.raw(next), next.first_hash, shards);
@@ -333,63 +331,8 @@ impl Client {
             Ok(None) => {}
             Err(error) => self.refuse(next.found, &error),
         }
-        self.apply_reply_mode(mode, mark);
+        self.reply_mode.end(&mut self.reply);
         self.incoming = incoming;
-    }
-
-    /// CLIENT REPLY: `before` was in force when the request came.
-    fn apply_reply_mode(&mut self, before: ReplyMode, mark: usize) {
-        match (before, self.reply_mode) {
-            (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
-            (ReplyMode::SkipNext, ReplyMode::SkipNext) => {
-                self.reply.truncate(mark);
-                self.reply_mode = ReplyMode::On;
-            }
-            _ => self.reply.truncate(mark),
-        }
-    }
-
-    /// Whether the request may run now: the command, or nothing when it has been queued by MULTI.
-    fn admit(&mut self, found: Lookup, args: &Args<'_>) -> Result<Option<Command>, CommandError> {
-        let command = crate::commands::resolve(found, args)?;
-        let flags = command.spec().flags;
-        if !self.authenticated && !flags.contains(CommandFlags::NO_AUTH) {
-            return Err(CommandError::Text("NOAUTH Authentication required."));
-        }
-        self.node.admit(self, command)?;
-        if self.transaction.is_some() && !crate::commands::runs_inside_multi(command) {
-            return self.queue(command, args).map(|()| None);
-        }
-        Ok(Some(command))
-    }
-
-    /// Queues a command between MULTI and EXEC.
-    fn queue(&mut self, command: Command, args: &Args<'_>) -> Result<(), CommandError> {
-        if command.spec().flags.contains(CommandFlags::NO_MULTI) {
-            return Err(CommandError::Text("ERR Command not allowed inside a transaction"));
-        }
-        let (_, shards) = crate::request::place(command, args, &self.node.layout);
-        if let Some(transaction) = &mut self.transaction {
-            transaction.push(command, args, shards);
-            self.reply.simple("QUEUED");
-        }
-        Ok(())
-    }
-
-    /// Refuses a request: the error is its reply, and a transaction that it belongs to is lost.
-    fn refuse(&mut self, found: Lookup, error: &CommandError) {
-        let is_exec = matches!(found, Lookup::Found(command) if command == crate::commands::EXEC);
-        self.node.stats.total_error_replies.add(1);
-        if is_exec && self.transaction.is_some() {
-            let text = error.to_string();
-            self.end_transaction();
-            self.reply.error(format_args!("EXECABORT Transaction discarded because of: {}", without_code(&text)));
-            return;
-        }
-        if let Some(transaction) = &mut self.transaction {
-            transaction.abort();
-        }
-        self.reply.error(error);
     }
 
     /// Leaves MULTI without executing anything.
@@ -423,6 +366,9 @@ impl Client {
             }
         };
         self.node.called(self, command, args, started, succeeded);
+        if self.node.monitor_count.load(Relaxed) > 0 {
+            crate::commands::monitor::tell(self, command, args);
+        }
     }
 
     fn finish(&mut self, mark: usize, result: Result<(), CommandError>) -> bool {
@@ -475,9 +421,4 @@ impl Client {
     pub fn needs_shards(command: Command) -> bool {
         command.spec().shards != ShardsWanted::None
     }
-}
-
-/// An error's text without its code.
-fn without_code(text: &str) -> &str {
-    text.split_once(' ').map_or(text, |(_, rest)| rest)
 }

@@ -4,6 +4,7 @@
 //! as relaxed atomics that the connection refreshes after each batch, and an inbox for messages.
 
 use crate::client::Client;
+use crate::commands::transaction::Transaction;
 use simurgh_kernel::net::PeerAddress;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -92,6 +93,13 @@ pub struct ClientTexts {
     pub lib_ver: Vec<u8>,
 }
 
+impl ClientTexts {
+    /// Memory that they hold, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.name.capacity() + self.lib_name.capacity() + self.lib_ver.capacity()
+    }
+}
+
 /// What others may know of a client.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the fields of CLIENT LIST")]
@@ -117,7 +125,10 @@ pub struct ClientShared {
     /// Output that waits to be sent, in bytes.
     pub output: AtomicU64,
     pub output_capacity: AtomicU64,
-    pub total_memory: AtomicU64,
+    /// The most that has waited.
+    pub output_peak: AtomicU64,
+    /// A request of its waits for the end of a pause.
+    pub is_paused: AtomicBool,
     pub net_input: AtomicU64,
     pub net_output: AtomicU64,
     pub commands: AtomicU64,
@@ -149,7 +160,8 @@ impl ClientShared {
             multi_memory: AtomicU64::new(0),
             output: AtomicU64::new(0),
             output_capacity: AtomicU64::new(0),
-            total_memory: AtomicU64::new(0),
+            output_peak: AtomicU64::new(0),
+            is_paused: AtomicBool::new(false),
             net_input: AtomicU64::new(0),
             net_output: AtomicU64::new(0),
             commands: AtomicU64::new(0),
@@ -165,10 +177,47 @@ impl ClientShared {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// For how long it has been connected.
+    pub(crate) fn age_seconds(&self, now_ms: i64) -> i64 {
+        (now_ms - self.connected_ms).max(0) / 1000
+    }
+
     /// Tells the connection to close.
     pub fn kill(&self) {
         self.close_asap.store(true, Ordering::Relaxed);
         self.inbox.send(ConnectionMessage::Kill);
+    }
+}
+
+impl Client {
+    /// Brings what others may know up to date: after each batch, and before the client looks at itself.
+    pub(crate) fn publish(&self) {
+        let shared = &self.shared;
+        let relaxed = Ordering::Relaxed;
+        shared.database.store(self.database as u32, relaxed);
+        let queued = self.executing.or(self.transaction.as_ref().map(Transaction::len));
+        shared.multi.store(queued.map_or(-1, |count| count as i64), relaxed);
+        shared.multi_memory.store(self.transaction.as_ref().map_or(0, Transaction::memory) as u64, relaxed);
+        shared.watch.store(self.watch.len() as u32, relaxed);
+        self.publish_output();
+    }
+
+    /// The same for what waits to be executed.
+    pub(crate) fn publish_input(&self) {
+        let (shared, buffer) = (&self.shared, &self.incoming.buffer);
+        shared.query_buffer.store(buffer.len() as u64, Ordering::Relaxed);
+        shared.query_buffer_free.store((buffer.capacity() - buffer.len()) as u64, Ordering::Relaxed);
+    }
+
+    /// The same for what waits to be sent.
+    pub(crate) fn publish_output(&self) {
+        let (shared, relaxed) = (&self.shared, Ordering::Relaxed);
+        let output = self.reply.len() as u64;
+        shared.output.store(output, relaxed);
+        shared.output_capacity.store(self.reply.capacity() as u64, relaxed);
+        if output > shared.output_peak.load(relaxed) {
+            shared.output_peak.store(output, relaxed);
+        }
     }
 }
 

@@ -10,10 +10,11 @@ use crate::node::Node;
 use simurgh_kernel::net::Stream;
 use simurgh_kernel::{core, time};
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// Room that a read should find, in bytes.
 const READ_ROOM: usize = 16 * 1024;
@@ -61,7 +62,19 @@ impl Drop for Registered {
 pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: Stream) {
     let _registered = Registered { node: node.clone(), shared: shared.clone() };
     let client = Some(Box::new(Client::new(node.clone(), shared.clone())));
-    let mut connection = Connection { node, shared, stream, client, at_end: false, out_total: 0, asked_for: 0 };
+    let mut connection = Connection {
+        node,
+        shared,
+        stream,
+        client,
+        at_end: false,
+        out_total: 0,
+        asked_for: 0,
+        pushed: Vec::new(),
+        is_killed: false,
+        has_more: false,
+        pause: None,
+    };
     connection.run().await;
     if let Some(client) = connection.client.take() {
         connection.node.leave(client).await;
@@ -79,6 +92,14 @@ struct Connection {
     out_total: u64,
     /// The position of the log that the core's relay has been asked to wake this connection for.
     asked_for: u64,
+    /// Pushes that came while the client was away.
+    pushed: Vec<Arc<[u8]>>,
+    /// To be closed as soon as the client is here.
+    is_killed: bool,
+    /// Execution has stopped until what waits has been sent.
+    has_more: bool,
+    /// The end of the pause that the next request waits for.
+    pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// What a connection has waited for.
@@ -91,6 +112,8 @@ enum Event {
     Broken,
     /// Everything has been sent and the connection is to close.
     Finished,
+    /// What execution had stopped for is over.
+    Resume,
 }
 
 impl Connection {
@@ -98,14 +121,14 @@ impl Connection {
         loop {
             match poll_fn(|cx| self.poll_event(cx)).await {
                 Event::Broken | Event::Finished => return,
-                Event::Read => {}
+                Event::Read | Event::Resume => {}
                 Event::Messages(messages) => {
-                    for message in messages {
-                        if !self.accept(message) {
-                            return;
-                        }
-                    }
+                    messages.into_iter().for_each(|message| self.accept(message));
                 }
+            }
+            // A client that is away is waited for: its watches are to be ended.
+            if self.is_killed && self.client.is_some() {
+                return;
             }
             if !self.execute().await {
                 return;
@@ -113,19 +136,21 @@ impl Connection {
         }
     }
 
-    /// Takes a message; whether the connection lives on.
-    fn accept(&mut self, message: ConnectionMessage) -> bool {
+    /// Takes a message.
+    fn accept(&mut self, message: ConnectionMessage) {
         match message {
             ConnectionMessage::Back(client) => self.client = Some(client),
-            ConnectionMessage::Kill => return false,
-            ConnectionMessage::Push(bytes) => {
-                if let Some(client) = &mut self.client {
-                    client.reply.buffer().extend_from_slice(&bytes);
-                }
-            }
+            ConnectionMessage::Kill => self.is_killed = true,
+            ConnectionMessage::Push(bytes) => self.pushed.push(bytes),
             ConnectionMessage::Look => {}
         }
-        true
+        if let Some(client) = &mut self.client {
+            let is_wanted = client.is_monitor && !client.reply_mode.is_silent();
+            for bytes in self.pushed.drain(..).filter(|_| is_wanted) {
+                client.reply.buffer().extend_from_slice(&bytes);
+            }
+            client.publish_output();
+        }
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
@@ -139,7 +164,17 @@ impl Connection {
         match self.poll_write(cx) {
             Poll::Ready(Err(())) => return Poll::Ready(Event::Broken),
             Poll::Ready(Ok(true)) => return Poll::Ready(Event::Finished),
+            Poll::Ready(Ok(false)) if self.has_more => {
+                self.has_more = false;
+                return Poll::Ready(Event::Resume);
+            }
             Poll::Ready(Ok(false)) | Poll::Pending => {}
+        }
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+            self.pause = None;
+            self.shared.is_paused.store(false, Relaxed);
+            return Poll::Ready(Event::Resume);
         }
         self.poll_read(cx)
     }
@@ -165,6 +200,7 @@ impl Connection {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {
                     client.sent(count);
+                    self.shared.output.store(client.reply.len() as u64, Relaxed);
                     self.out_total += count as u64;
                     self.shared.net_output.store(self.out_total, Relaxed);
                     self.node.stats.total_net_output_bytes.add(count as u64);
@@ -212,7 +248,8 @@ impl Connection {
     async fn execute(&mut self) -> bool {
         loop {
             let Some(mut client) = self.client.take() else { return true };
-            if client.close == Some(Close::Now) {
+            if client.close == Some(Close::Now) || self.shared.close_asap.load(Relaxed) {
+                self.client = Some(client);
                 return false;
             }
             if client.incoming.peek().is_none() {
@@ -223,10 +260,10 @@ impl Connection {
                 self.rest(client);
                 return true;
             }
-            if self.node.is_paused_for(&client) {
-                self.node.pause_over().await;
+            if client.incoming.peek().is_some_and(|next| client.is_held_back(&next)) {
                 self.client = Some(client);
-                continue;
+                self.wait_for_end_of_pause();
+                return true;
             }
             match run(client) {
                 Ran::Away => return true,
@@ -244,7 +281,11 @@ impl Connection {
                     if let Some(wait) = wait {
                         self.perform(wait).await;
                     }
-                    if is_closing || self.output_waits() {
+                    if is_closing {
+                        return true;
+                    }
+                    if self.output_waits() {
+                        self.has_more = true;
                         return true;
                     }
                 }
@@ -260,7 +301,9 @@ impl Connection {
     /// Nothing to execute: reports a protocol error, if that is what ended the stream, and gives the buffer back.
     fn rest(&mut self, mut client: Box<Client>) {
         if let Some(error) = client.incoming.error.take() {
-            client.reply.error(error);
+            if !client.reply_mode.is_silent() {
+                client.reply.error(error);
+            }
             client.close = Some(Close::AfterReply);
             client.incoming.discard();
         }
@@ -268,8 +311,18 @@ impl Connection {
         if incoming.buffer.is_empty() {
             return_buffer(std::mem::take(&mut incoming.buffer));
         }
+        client.publish_input();
         self.node.check_buffers(&mut client);
         self.client = Some(client);
+    }
+
+    /// The next request is held back: the connection stays where it is reached by messages and can send.
+    fn wait_for_end_of_pause(&mut self) {
+        if self.pause.is_none() {
+            let node = self.node.clone();
+            self.shared.is_paused.store(true, Relaxed);
+            self.pause = Some(Box::pin(async move { node.pause.over().await }));
+        }
     }
 
     async fn perform(&mut self, wait: Wait) {

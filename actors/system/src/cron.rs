@@ -63,7 +63,7 @@ impl Actor for Cron {
 
 /// Removes what is due from every shard.
 async fn expire(node: &Arc<Node>) {
-    if !node.expires_actively.load(Relaxed) {
+    if !node.expires_actively.load(Relaxed) || node.pause.is_active() {
         return;
     }
     for index in 0..node.layout.shards {

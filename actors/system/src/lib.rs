@@ -9,6 +9,7 @@
 //! Messages flow one way; replies come back on credit (a connection has one job under way). `connection` and `shard` are the
 //! data path and use the kernel's run-where-you-stand mailboxes; the long-lived actors are supervised by ractor.
 
+mod admission;
 pub mod client;
 pub mod clients;
 pub mod commands;
@@ -21,6 +22,7 @@ mod log_writer;
 mod memory;
 pub mod node;
 mod recovery;
+pub mod reply_mode;
 mod request;
 mod shard;
 pub mod stats;

@@ -135,7 +135,7 @@ pub struct Node {
     /// Stopping.
     pub shutdown: Shutdown,
     /// CLIENT PAUSE.
-    pub pause: crate::commands::client::Pause,
+    pub pause: crate::commands::pause::Pause,
     allocated: Option<fn() -> usize>,
     reaper: Core,
 }
@@ -231,7 +231,7 @@ impl Node {
             expires_actively: AtomicBool::new(true),
             loading: Loading { is_loading: AtomicBool::new(true), ..Loading::default() },
             shutdown: Shutdown::default(),
-            pause: crate::commands::client::Pause::default(),
+            pause: crate::commands::pause::Pause::default(),
             allocated: options.allocated,
             reaper: Core::start("reaper", 0).map_err(StartError::Thread)?,
         })
@@ -288,7 +288,9 @@ impl Node {
     pub(crate) fn called(&self, client: &Client, command: Command, args: &Args<'_>, started: u64, succeeded: bool) {
         let ended = time::ticks();
         self.stats.total_commands_processed.add(1);
-        client.shared.last_command.store(command.index() as u32 + 1, Ordering::Relaxed);
+        // Nobody else counts here, so there is no need for an atomic addition.
+        let commands = &client.shared.commands;
+        commands.store(commands.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if !succeeded {
             self.stats.total_error_replies.add(1);
         }
@@ -299,9 +301,6 @@ impl Node {
         }
         if config.latency_monitor_milliseconds_least.is_some_and(|least| micros / 1000 >= least.max(1)) {
             crate::commands::latency::record(self, client, command, micros / 1000);
-        }
-        if self.monitor_count.load(Ordering::Relaxed) > 0 {
-            crate::commands::monitor::tell(self, client, command, args);
         }
     }
 
@@ -327,17 +326,6 @@ impl Node {
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.log.backlog() > CONGESTED_BYTES
-    }
-
-    /// Whether CLIENT PAUSE holds this client's next request back.
-    #[must_use]
-    pub(crate) fn is_paused_for(&self, client: &Client) -> bool {
-        self.pause.holds_back(client)
-    }
-
-    /// Waits until the pause may be over.
-    pub(crate) async fn pause_over(&self) {
-        self.pause.over().await;
     }
 
     /// Drops databases off the path.

@@ -33,6 +33,12 @@ impl Command {
         }
     }
 
+    /// What the row of the command with this [`Command::index`] says.
+    #[must_use]
+    pub fn spec_at(index: usize) -> Option<&'static CommandSpec> {
+        SPECS.get(index)
+    }
+
     /// What its row says.
     #[inline]
     pub fn spec(self) -> &'static CommandSpec {

@@ -61,6 +61,12 @@ impl Reply {
         self.out.len()
     }
 
+    /// Memory that the buffer holds, in bytes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.out.capacity()
+    }
+
     /// Whether nothing has been written.
     #[must_use]
     pub fn is_empty(&self) -> bool {

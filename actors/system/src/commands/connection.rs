@@ -1,6 +1,6 @@
 //! What a connection says about itself: PING, ECHO, HELLO, AUTH, SELECT, RESET, QUIT.
 
-use crate::client::{Client, Close, ReplyMode};
+use crate::client::{Client, Close};
 use crate::commands::transaction::end_watch;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::resp::Protocol;
@@ -38,8 +38,10 @@ pub fn quit(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> 
 
 /// SELECT index.
 pub fn select(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    let index = parse_i64(args.at(1)).filter(|index| i32::try_from(*index).is_ok());
-    let index = index.ok_or(CommandError::NotAnInteger)?;
+    let index = parse_i64(args.at(1)).ok_or(CommandError::NotAnInteger)?;
+    if i32::try_from(index).is_err() {
+        return Err(CommandError::Text("ERR value is out of range, value must between -2147483648 and 2147483647"));
+    }
     match usize::try_from(index) {
         Ok(index) if index < client.node.layout.databases => client.database = index,
         _ => return Err(CommandError::DatabaseOutOfRange),
@@ -58,7 +60,7 @@ pub fn reset(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
         client.is_monitor = false;
     }
     client.database = 0;
-    client.reply_mode = ReplyMode::On;
+    client.reply_mode.reset(&mut client.reply);
     client.no_touch = false;
     client.shared.no_touch.store(false, Relaxed);
     client.shared.no_evict.store(false, Relaxed);

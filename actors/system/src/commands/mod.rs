@@ -3,6 +3,8 @@
 //! A handler is `fn(client, args, shards) -> Result<(), CommandError>`; `shards` are those that the command's row asks for.
 
 pub mod client;
+mod client_kill;
+mod client_list;
 pub mod command;
 pub mod config;
 pub mod connection;
@@ -11,6 +13,7 @@ pub mod info;
 pub mod latency;
 pub mod memory;
 pub mod monitor;
+pub mod pause;
 pub mod role;
 pub mod shutdown;
 pub mod slowlog;

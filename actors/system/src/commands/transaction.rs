@@ -16,6 +16,7 @@ pub struct Transaction {
     ranges: Vec<Range>,
     commands: Vec<Queued>,
     shards: u64,
+    may_write: bool,
     is_aborted: bool,
 }
 
@@ -38,11 +39,17 @@ impl Transaction {
             self.buffer.extend_from_slice(word);
         }
         self.shards |= shards;
+        self.may_write |= command.spec().flags.intersects(crate::admission::MAY_WRITE);
     }
 
     /// A request was refused: EXEC will do nothing.
     pub(crate) fn abort(&mut self) {
         self.is_aborted = true;
+    }
+
+    /// Whether one of the queued commands may write.
+    pub(crate) fn may_write(&self) -> bool {
+        self.may_write
     }
 
     /// How many commands are queued.
@@ -193,6 +200,7 @@ pub fn exec(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> R
         return Ok(());
     }
     client.reply.array(transaction.len());
+    client.executing = Some(transaction.len());
     client.effects().begin_transaction();
     for queued in &transaction.commands {
         let ranges = &transaction.ranges[queued.first..queued.first + queued.count];
@@ -200,5 +208,6 @@ pub fn exec(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> R
         client.call(queued.command, &args, None, None, shards);
     }
     client.effects().end_transaction();
+    client.executing = None;
     Ok(())
 }

@@ -1,0 +1,84 @@
+//! Whether a request may run now: refused, queued by MULTI, held back by a pause, or admitted.
+
+use crate::client::Client;
+use crate::commands::pause::Paused;
+use crate::request::Prepared;
+use simurgh_kernel::time;
+use simurgh_protocol::command::{Command, CommandFlags, Lookup, check_arity};
+use simurgh_protocol::{Args, CommandError};
+
+/// Commands that a pause of writes holds back.
+pub(crate) const MAY_WRITE: CommandFlags = CommandFlags::WRITE.union(CommandFlags::MAY_REPLICATE);
+
+impl Client {
+    /// Whether CLIENT PAUSE holds a request back. What would be refused anyway is refused at once.
+    #[inline]
+    pub(crate) fn is_held_back(&self, next: &Prepared) -> bool {
+        self.node.pause.at(time::wall_ms).is_some_and(|paused| self.waits_for_end_of(paused, next))
+    }
+
+    #[cold]
+    fn waits_for_end_of(&self, paused: Paused, next: &Prepared) -> bool {
+        let Lookup::Found(command) = next.found else { return false };
+        let spec = command.spec();
+        let is_refused = check_arity(spec, next.request.args_count as usize).is_err()
+            || (!self.authenticated && !spec.flags.contains(CommandFlags::NO_AUTH));
+        if is_refused || self.is_monitor {
+            return false;
+        }
+        match (paused, &self.transaction) {
+            (Paused::All, _) => true,
+            (Paused::Writes, Some(transaction)) if command == crate::commands::EXEC => transaction.may_write(),
+            (Paused::Writes, _) => spec.flags.intersects(MAY_WRITE),
+        }
+    }
+
+    /// Whether the request may run now: the command, or nothing when it has been queued by MULTI.
+    pub(crate) fn admit(&mut self, found: Lookup, args: &Args<'_>) -> Result<Option<Command>, CommandError> {
+        let command = crate::commands::resolve(found, args)?;
+        let flags = command.spec().flags;
+        if !self.authenticated && !flags.contains(CommandFlags::NO_AUTH) {
+            return Err(CommandError::Text("NOAUTH Authentication required."));
+        }
+        if self.is_monitor
+            && flags.intersects(CommandFlags::WRITE | CommandFlags::READONLY | CommandFlags::MAY_REPLICATE)
+        {
+            return Err(CommandError::Text("ERR Replica can't interact with the keyspace"));
+        }
+        self.node.admit(self, command)?;
+        if self.transaction.is_some() && !crate::commands::runs_inside_multi(command) {
+            return self.queue(command, args).map(|()| None);
+        }
+        Ok(Some(command))
+    }
+
+    /// Queues a command between MULTI and EXEC.
+    fn queue(&mut self, command: Command, args: &Args<'_>) -> Result<(), CommandError> {
+        if command.spec().flags.contains(CommandFlags::NO_MULTI) {
+            return Err(CommandError::Text("ERR Command not allowed inside a transaction"));
+        }
+        let (_, shards) = crate::request::place(command, args, &self.node.layout);
+        if let Some(transaction) = &mut self.transaction {
+            transaction.push(command, args, shards);
+            self.reply.simple("QUEUED");
+        }
+        Ok(())
+    }
+
+    /// Refuses a request: the error is its reply, and a transaction that it belongs to is lost.
+    pub(crate) fn refuse(&mut self, found: Lookup, error: &CommandError) {
+        let is_exec = matches!(found, Lookup::Found(command) if command == crate::commands::EXEC);
+        self.node.stats.total_error_replies.add(1);
+        if is_exec && self.transaction.is_some() {
+            let text = error.to_string();
+            let reason = text.strip_prefix("ERR ").unwrap_or(&text);
+            self.end_transaction();
+            self.reply.error(format_args!("EXECABORT Transaction discarded because of: {reason}"));
+            return;
+        }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.abort();
+        }
+        self.reply.error(error);
+    }
+}

@@ -1,0 +1,217 @@
+//! CLIENT LIST and CLIENT INFO: a line for each connection, with the fields of Redis 8.2.
+//!
+//! Every value is this server's own. Where Redis has something that is not here, the field says so: `fd` is -1 (the kernel's
+//! seam keeps descriptors to itself), `argv-mem` is 0 but for the caller (arguments lie in the query buffer), and a reply
+//! buffer above 16 KiB shows its excess as `oll` and `omem`, where monitoring looks for clients that do not read.
+
+use crate::client::Client;
+use crate::clients::ClientShared;
+use simurgh_kernel::net::Address;
+use simurgh_protocol::command::Command;
+use simurgh_protocol::number::parse_i64;
+use simurgh_protocol::{Args, CommandError};
+use simurgh_storage::Shards;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What Redis keeps of a reply in the client itself; the rest is its output list.
+const OUTPUT_OWN: u64 = 16 * 1024;
+
+/// Types of clients. All are normal here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientType {
+    Normal,
+    Replica,
+    Pubsub,
+    Master,
+}
+
+impl ClientType {
+    /// The type with this name.
+    pub(crate) fn parse(name: &[u8]) -> Option<Self> {
+        let types = [
+            ("normal", Self::Normal),
+            ("slave", Self::Replica),
+            ("replica", Self::Replica),
+            ("pubsub", Self::Pubsub),
+            ("master", Self::Master),
+        ];
+        types.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())).map(|(_, found)| *found)
+    }
+}
+
+/// The error for a type that does not exist.
+pub(crate) fn unknown_type(name: &[u8]) -> CommandError {
+    CommandError::Owned(format!("ERR Unknown client type '{}'", String::from_utf8_lossy(name)))
+}
+
+/// CLIENT LIST \[TYPE type | ID id \[id ...\]\].
+pub fn list(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let clients = chosen(client, args)?;
+    client.publish();
+    let mut lines = Vec::with_capacity(clients.len() * 400);
+    for other in clients {
+        let argument_bytes = if other.id == client.shared.id { argument_bytes(args) } else { 0 };
+        write_line(&mut lines, &other, argument_bytes, client.now_ms);
+    }
+    client.reply.verbatim("txt", &lines);
+    Ok(())
+}
+
+/// CLIENT INFO.
+pub fn info(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    client.publish();
+    let mut line = Vec::with_capacity(400);
+    write_line(&mut line, &client.shared, argument_bytes(args), client.now_ms);
+    client.reply.verbatim("txt", &line);
+    Ok(())
+}
+
+fn argument_bytes(args: &Args<'_>) -> usize {
+    args.from(0).map(<[u8]>::len).sum()
+}
+
+fn chosen(client: &Client, args: &Args<'_>) -> Result<Vec<Arc<ClientShared>>, CommandError> {
+    let clients = &client.node.clients;
+    if args.len() == 2 {
+        return Ok(clients.all());
+    }
+    if args.len() == 4 && args.is(2, "TYPE") {
+        let wanted = ClientType::parse(args.at(3)).ok_or_else(|| unknown_type(args.at(3)))?;
+        return Ok(if wanted == ClientType::Normal { clients.all() } else { Vec::new() });
+    }
+    if args.len() > 3 && args.is(2, "ID") {
+        let mut found = Vec::new();
+        for word in args.from(3) {
+            let id = parse_i64(word).ok_or(CommandError::Text("ERR Invalid client ID"))?;
+            found.extend(u64::try_from(id).ok().and_then(|id| clients.get(id)));
+        }
+        return Ok(found);
+    }
+    Err(CommandError::Syntax)
+}
+
+fn flags(client: &ClientShared) -> String {
+    let flags: String = [
+        ('O', client.is_monitor.load(Relaxed)),
+        ('x', client.multi.load(Relaxed) >= 0),
+        ('b', client.is_paused.load(Relaxed)),
+        ('A', client.close_asap.load(Relaxed)),
+        ('U', matches!(client.address.remote, Address::Unix(_))),
+        ('e', client.no_evict.load(Relaxed)),
+        ('T', client.no_touch.load(Relaxed)),
+    ]
+    .iter()
+    .filter(|(_, is_set)| *is_set)
+    .map(|(flag, _)| *flag)
+    .collect();
+    if flags.is_empty() { "N".to_owned() } else { flags }
+}
+
+fn last_command(client: &ClientShared) -> &'static str {
+    let index = (client.last_command.load(Relaxed) as usize).checked_sub(1);
+    index.and_then(Command::spec_at).map_or("NULL", |spec| spec.name)
+}
+
+/// Writes what is known of a client as one line.
+fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, now_ms: i64) {
+    let texts = client.texts().clone();
+    let pushed = client.inbox.pushed() as u64;
+    let waiting = client.output.load(Relaxed) + pushed;
+    let capacity = client.output_capacity.load(Relaxed);
+    let excess = waiting.saturating_sub(OUTPUT_OWN);
+    let (input, input_free) = (client.query_buffer.load(Relaxed), client.query_buffer_free.load(Relaxed));
+    let multi_memory = client.multi_memory.load(Relaxed);
+    let own = size_of::<Client>() + size_of::<ClientShared>() + texts.memory() + argument_bytes;
+    let total = own as u64 + input + input_free + multi_memory + capacity + pushed;
+    let mut field = |name: &str, value: &dyn std::fmt::Display| {
+        // Writing into memory does not fail.
+        let _ = write!(out, "{name}={value} ");
+    };
+    field("id", &client.id);
+    field("addr", &client.address.remote);
+    field("laddr", &client.address.local);
+    field("fd", &-1);
+    field("name", &String::from_utf8_lossy(&texts.name));
+    field("age", &client.age_seconds(now_ms));
+    field("idle", &((now_ms - client.last_interaction_ms.load(Relaxed)).max(0) / 1000));
+    field("flags", &flags(client));
+    field("db", &client.database.load(Relaxed));
+    field("sub", &0);
+    field("psub", &0);
+    field("ssub", &0);
+    field("multi", &client.multi.load(Relaxed));
+    field("watch", &client.watch.load(Relaxed));
+    field("qbuf", &input);
+    field("qbuf-free", &input_free);
+    field("argv-mem", &argument_bytes);
+    field("multi-mem", &multi_memory);
+    field("rbs", &capacity);
+    field("rbp", &client.output_peak.load(Relaxed));
+    field("obl", &waiting.min(OUTPUT_OWN));
+    field("oll", &excess.div_ceil(OUTPUT_OWN));
+    field("omem", &excess);
+    field("tot-mem", &total);
+    field("events", if waiting > 0 { &"rw" } else { &"r" });
+    field("cmd", &last_command(client));
+    field("user", &"default");
+    field("redir", &-1);
+    field("resp", &client.resp.load(Relaxed));
+    field("lib-name", &String::from_utf8_lossy(&texts.lib_name));
+    field("lib-ver", &String::from_utf8_lossy(&texts.lib_ver));
+    field("io-thread", &client.core);
+    field("tot-net-in", &client.net_input.load(Relaxed));
+    field("tot-net-out", &client.net_output.load(Relaxed));
+    field("tot-cmds", &client.commands.load(Relaxed));
+    // The last field's blank is where the line ends.
+    out.pop();
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simurgh_kernel::net::PeerAddress;
+
+    fn client() -> ClientShared {
+        let address = |text: &str| Address::Tcp(text.parse().expect("an address"));
+        let address = PeerAddress { remote: address("127.0.0.1:50000"), local: address("127.0.0.1:6379") };
+        ClientShared::new(7, address, 1, 1_000)
+    }
+
+    #[test]
+    fn a_line_has_the_fields_of_redis_in_their_order() {
+        let client = client();
+        client.texts().name = b"me".to_vec();
+        client.output.store(OUTPUT_OWN + 5, Relaxed);
+        let mut out = Vec::new();
+        write_line(&mut out, &client, 10, 3_999);
+        let line = String::from_utf8(out).expect("text");
+        let names: Vec<&str> =
+            line.split(' ').filter_map(|field| field.split_once('=')).map(|(name, _)| name).collect();
+        assert_eq!(
+            names.join(" "),
+            "id addr laddr fd name age idle flags db sub psub ssub multi watch qbuf qbuf-free argv-mem multi-mem rbs rbp obl \
+             oll omem tot-mem events cmd user redir resp lib-name lib-ver io-thread tot-net-in tot-net-out tot-cmds"
+        );
+        assert!(
+            line.starts_with("id=7 addr=127.0.0.1:50000 laddr=127.0.0.1:6379 fd=-1 name=me age=2 idle=2 flags=N db=0 ")
+        );
+        assert!(line.contains(" obl=16384 oll=1 omem=5 "), "{line}");
+        assert!(line.contains(" cmd=NULL user=default redir=-1 resp=2 lib-name= lib-ver= io-thread=1 "), "{line}");
+        assert!(line.ends_with(" tot-cmds=0\n"));
+    }
+
+    #[test]
+    fn flags_stand_in_the_order_of_redis() {
+        let client = client();
+        assert_eq!(flags(&client), "N");
+        client.no_touch.store(true, Relaxed);
+        client.no_evict.store(true, Relaxed);
+        assert_eq!(flags(&client), "eT");
+        client.is_monitor.store(true, Relaxed);
+        client.multi.store(0, Relaxed);
+        assert_eq!(flags(&client), "OxeT");
+    }
+}
