@@ -21,7 +21,7 @@ impl Client {
     fn waits_for_end_of(&self, paused: Paused, next: &Prepared) -> bool {
         let Lookup::Found(command) = next.found else { return false };
         let spec = command.spec();
-        let is_refused = check_arity(spec, next.request.args_count as usize).is_err()
+        let is_refused = check_arity(spec, next.request.args_count).is_err()
             || (!self.authenticated && !spec.flags.contains(CommandFlags::NO_AUTH));
         if is_refused || self.is_monitor {
             return false;

@@ -64,7 +64,7 @@ pub fn reset(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
     client.no_touch = false;
     client.shared.no_touch.store(false, Relaxed);
     client.shared.no_evict.store(false, Relaxed);
-    *client.shared.texts() = crate::clients::ClientTexts { name: Vec::new(), ..client.shared.texts().clone() };
+    client.shared.texts().name = Vec::new();
     client.reply.set_protocol(Protocol::Resp2);
     client.shared.resp.store(2, Relaxed);
     client.authenticated = client.live().config.require_pass.is_none();
