@@ -1,14 +1,28 @@
 //! Whether a request may run now: refused, queued by MULTI, held back by a pause, or admitted.
 
-use crate::client::Client;
+use crate::client::{Client, Close};
 use crate::commands::pause::Paused;
 use crate::request::Prepared;
 use simurgh_kernel::time;
-use simurgh_protocol::command::{Command, CommandFlags, Lookup, check_arity};
+use simurgh_protocol::command::{Command, CommandFlags, Lookup, TableError, check_arity};
 use simurgh_protocol::{Args, CommandError};
 
 /// Commands that a pause of writes holds back.
 pub(crate) const MAY_WRITE: CommandFlags = CommandFlags::WRITE.union(CommandFlags::MAY_REPLICATE);
+
+/// Why a request may not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// It names no command that could; the text repeats the request's bytes, whatever they are.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The command may not run now.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// It is no request but HTTP, which a browser was tricked into sending; it ends the connection.
+    #[error("ERR HTTP is not spoken here")]
+    Http,
+}
 
 impl Client {
     /// Whether CLIENT PAUSE holds a request back. What would be refused anyway is refused at once.
@@ -34,20 +48,25 @@ impl Client {
     }
 
     /// Whether the request may run now: the command, or nothing when it has been queued by MULTI.
-    pub(crate) fn admit(&mut self, found: Lookup, args: &Args<'_>) -> Result<Option<Command>, CommandError> {
-        let command = crate::commands::resolve(found, args)?;
+    pub(crate) fn admit(&mut self, found: Lookup, args: &Args<'_>) -> Result<Option<Command>, Refusal> {
+        let command = match crate::commands::resolve(found, args) {
+            Ok(command) => command,
+            Err(_) if args.is(0, "POST") || args.is(0, "Host:") => return Err(Refusal::Http),
+            Err(error) => return Err(error.into()),
+        };
         let flags = command.spec().flags;
         if !self.authenticated && !flags.contains(CommandFlags::NO_AUTH) {
-            return Err(CommandError::Text("NOAUTH Authentication required."));
+            return Err(CommandError::Text("NOAUTH Authentication required.").into());
         }
         if self.is_monitor
             && flags.intersects(CommandFlags::WRITE | CommandFlags::READONLY | CommandFlags::MAY_REPLICATE)
         {
-            return Err(CommandError::Text("ERR Replica can't interact with the keyspace"));
+            return Err(CommandError::Text("ERR Replica can't interact with the keyspace").into());
         }
         self.node.admit(self, command)?;
         if self.transaction.is_some() && !crate::commands::runs_inside_multi(command) {
-            return self.queue(command, args).map(|()| None);
+            self.queue(command, args)?;
+            return Ok(None);
         }
         Ok(Some(command))
     }
@@ -66,11 +85,11 @@ impl Client {
     }
 
     /// Refuses a request: the error is its reply, and a transaction that it belongs to is lost.
-    pub(crate) fn refuse(&mut self, found: Lookup, error: &CommandError) {
+    pub(crate) fn refuse(&mut self, found: Lookup, refusal: &Refusal) {
         let is_exec = matches!(found, Lookup::Found(command) if command == crate::commands::EXEC);
         self.node.stats.total_error_replies.add(1);
-        if is_exec && self.transaction.is_some() {
-            let text = error.to_string();
+        if is_exec {
+            let text = refusal.to_string();
             let reason = text.strip_prefix("ERR ").unwrap_or(&text);
             self.end_transaction();
             self.reply.error(format_args!("EXECABORT Transaction discarded because of: {reason}"));
@@ -79,6 +98,16 @@ impl Client {
         if let Some(transaction) = &mut self.transaction {
             transaction.abort();
         }
-        self.reply.error(error);
+        match refusal {
+            Refusal::Table(error) => error.reply(&mut self.reply),
+            Refusal::Command(error) => self.reply.error(error),
+            Refusal::Http => {
+                tracing::warn!(
+                    client = self.shared.id,
+                    "closed: a browser may have been tricked into sending HTTP here"
+                );
+                self.close = Some(Close::Now);
+            }
+        }
     }
 }

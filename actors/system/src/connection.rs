@@ -273,6 +273,10 @@ impl Connection {
                 }
                 Ran::Here(mut client) => {
                     let wait = client.wait.take();
+                    if client.close == Some(Close::Now) {
+                        self.client = Some(client);
+                        return false;
+                    }
                     let is_closing = client.close.is_some();
                     if is_closing {
                         client.incoming.discard();

@@ -20,21 +20,20 @@ pub mod slowlog;
 pub mod time;
 pub mod transaction;
 
-use simurgh_protocol::command::{Command, ConnectionCommand, Lookup, check_arity};
-use simurgh_protocol::{Args, CommandError};
+use simurgh_protocol::Args;
+use simurgh_protocol::command::{Command, ConnectionCommand, Lookup, TableError, check_arity};
 
 /// EXEC, which the execution loop treats apart.
 pub(crate) const EXEC: Command = Command::Connection(ConnectionCommand::Exec);
 
 /// The command that a request names, if there is one that takes so many arguments.
-pub(crate) fn resolve(found: Lookup, args: &Args<'_>) -> Result<Command, CommandError> {
-    let resolved = match found {
+pub(crate) fn resolve(found: Lookup, args: &Args<'_>) -> Result<Command, TableError> {
+    match found {
         Lookup::Found(command) => check_arity(command.spec(), args.len()).map(|()| command),
         Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => {
             simurgh_protocol::command::resolve(args)
         }
-    };
-    resolved.map_err(|error| CommandError::Owned(error.to_string()))
+    }
 }
 
 /// Whether a command runs at once between MULTI and EXEC.
