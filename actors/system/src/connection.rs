@@ -200,7 +200,6 @@ impl Connection {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {
                     client.sent(count);
-                    self.shared.output.store(client.reply.len() as u64, Relaxed);
                     self.out_total += count as u64;
                     self.shared.net_output.store(self.out_total, Relaxed);
                     self.node.stats.total_net_output_bytes.add(count as u64);
@@ -208,6 +207,7 @@ impl Connection {
                     if client.reply.is_empty() && client.reply.buffer().capacity() > REPLY_KEPT {
                         *client.reply.buffer() = Vec::new();
                     }
+                    client.publish_output();
                 }
                 Poll::Ready(_) => return Poll::Ready(Err(())),
             }
