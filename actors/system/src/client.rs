@@ -241,7 +241,7 @@ impl Client {
         if !changed && !replies_wait {
             return;
         }
-        let position = if changed { self.node.log.append(&self.effects) } else { 0 };
+        let position = if changed { self.node.log.append(self.shared.core, &self.effects) } else { 0 };
         self.effects.clear();
         let mut needed = position;
         while set != 0 {

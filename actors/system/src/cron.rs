@@ -86,7 +86,7 @@ fn expire_step(node: &Node, held: &mut Held<'_, Shard, Client>, index: usize) ->
     let shard = held.get(index);
     let is_more_due = simurgh_storage::expiry::expire_cycle(shard, time::wall_ms(), EXPIRE_STEP, &mut effects);
     if effects.has_records() {
-        shard.log_position = node.log.append(&effects);
+        shard.log_position = node.log.append(0, &effects);
     }
     is_more_due
 }

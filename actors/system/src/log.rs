@@ -69,6 +69,8 @@ struct Stream {
 struct Waiting {
     wakers: Mutex<Vec<(u64, Waker)>>,
     relay: Notify,
+    /// Something was appended that replies wait for.
+    appended: Notify,
 }
 
 /// The log as the data path sees it.
@@ -137,8 +139,8 @@ impl Log {
     }
 
     /// Adds records to the stream, in the order in which they were made; returns the position behind them. The shards that they
-    /// changed must still be held.
-    pub fn append(&self, effects: &Effects) -> u64 {
+    /// changed must still be held. `core` is the one whose client did it.
+    pub fn append(&self, core: usize, effects: &Effects) -> u64 {
         let (end, waiting) = {
             let mut stream = self.stream();
             let before = stream.buffer.len();
@@ -156,7 +158,7 @@ impl Log {
         };
         self.backlog.store(waiting as u64, Ordering::Relaxed);
         if (self.mode().replies_wait() || waiting > EAGER_BYTES) && !self.told.swap(true, Ordering::AcqRel) {
-            self.writer.notify_one();
+            self.waiting[core].appended.notify_one();
         }
         end
     }
@@ -201,6 +203,15 @@ impl Log {
     pub fn wake_when_safe(&self, core: usize, position: u64, waker: &Waker) {
         let mut wakers = self.waiting[core].wakers.lock().unwrap_or_else(PoisonError::into_inner);
         wakers.push((position, waker.clone()));
+    }
+
+    /// Runs on each core: tells the writer that there is something to write, after everything else that is ready on this core
+    /// has had its turn, so that one write and one sync serve all of it.
+    pub(crate) async fn tell_writer(&self, core: usize) {
+        loop {
+            self.waiting[core].appended.notified().await;
+            self.writer.notify_one();
+        }
     }
 
     /// Runs on each core: wakes its connections whose position has become safe. One wake-up crosses threads for all of them.

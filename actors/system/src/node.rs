@@ -188,7 +188,9 @@ impl Node {
         let cores = Arc::new(cores.map_err(StartError::Thread)?);
         for core in cores.iter() {
             let (node, index) = (node.clone(), core.index());
+            let writer_node = node.clone();
             core.spawn(async move { node.log.relay(index).await });
+            core.spawn(async move { writer_node.log.tell_writer(index).await });
         }
         let listeners = Core::start("listen", 0).map_err(StartError::Thread)?;
         let supervisor = supervise(&node, bind(&config)?, &cores, &listeners).await?;
