@@ -7,13 +7,11 @@
 
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::hash::{Key, slot_of};
-use crate::prefetch::prefetch;
+use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::slot_table::{Place, SlotTable};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Bytes that the processor loads at once.
-const CACHE_LINE: usize = 64;
 /// Slots are counted in groups, so that the n-th key of a database is found without walking every slot.
 const GROUP: usize = 128;
 /// What an expiry costs in the index: two words, and the share of a B-tree's slack.

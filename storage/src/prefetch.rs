@@ -3,6 +3,9 @@
 //! executed.
 #![allow(unsafe_code)]
 
+/// Bytes that the processor loads at once.
+pub const CACHE_LINE: usize = 64;
+
 /// Begins to load the line at `address`. Any address will do: nothing is read from it.
 #[inline]
 pub fn prefetch(address: *const u8) {

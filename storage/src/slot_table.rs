@@ -16,6 +16,7 @@
 
 use crate::entry::{Entry, EntryRef};
 use crate::hash::tag_of;
+use crate::prefetch::{CACHE_LINE, prefetch};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -188,6 +189,8 @@ impl SlotTable {
                 let way = matches.trailing_zeros() as usize;
                 matches &= matches - 1;
                 let word = bucket.words[way];
+                // The value lies behind the key, often on the next line: it is on its way while the key is compared.
+                prefetch(((word & ADDRESS) as *const u8).wrapping_add(CACHE_LINE));
                 // SAFETY: a used word holds a live entry of this table.
                 if word >> 48 == hash & 0xffff && unsafe { EntryRef::from_raw(entry_of(word)) }.key() == key {
                     return Some(Place { bucket: NonNull::new(at.cast()).expect("not null"), way: way as u8 });

@@ -17,7 +17,7 @@ use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, Lookup, Shards as ShardsWanted};
 use simurgh_protocol::resp::Limits;
 use simurgh_protocol::{Args, CommandError, Reply};
-use simurgh_storage::{Context, Database, Effects, Random, Shard, Shards};
+use simurgh_storage::{Context, Effects, Random, Shard, Shards};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -109,8 +109,10 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
         }
         let wanted = client.shards_wanted(&next);
         if wanted == 0 {
-            client.step(&next, &mut NoShards);
-            client.incoming.advance();
+            let mut incoming = std::mem::take(&mut client.incoming);
+            client.step(&incoming, &next, &mut NoShards);
+            incoming.advance();
+            client.incoming = incoming;
             continue;
         }
         match node.shards.enter(wanted, client) {
@@ -215,11 +217,12 @@ impl Client {
     pub(crate) fn run_held(&mut self, held: &mut Held<'_, Shard, Self>) {
         let set = held.set();
         let reply_start = self.reply.len();
-        if self.incoming.waiting().len() > 1 {
-            self.prefetch(held);
+        let mut incoming = std::mem::take(&mut self.incoming);
+        if incoming.waiting().len() > 1 {
+            self.prefetch(&incoming, held);
         }
         let mut shards = HeldShards(held);
-        while let Some(next) = self.incoming.peek() {
+        while let Some(next) = incoming.peek() {
             if self.wait.is_some() || self.close.is_some() || self.shards_wanted(&next) & !set != 0 {
                 break;
             }
@@ -227,9 +230,10 @@ impl Client {
             if self.is_held_back(&next) {
                 break;
             }
-            self.step(&next, &mut shards);
-            self.incoming.advance();
+            self.step(&incoming, &next, &mut shards);
+            incoming.advance();
         }
+        self.incoming = incoming;
         self.settle(held, reply_start);
     }
 
@@ -291,17 +295,17 @@ impl Client {
         let wanted = self.incoming.waiting().iter().fold(0, |set, next| set | next.shards);
         let node = self.node.clone();
         if let Some(mut held) = node.shards.try_hold(wanted) {
-            self.prefetch(&mut held);
+            self.prefetch(&self.incoming, &mut held);
         }
     }
 
     /// Asks for the memory that the waiting requests will touch: buckets, then entries, each for all of them before the next,
     /// so that the loads overlap.
-    fn prefetch(&self, held: &mut Held<'_, Shard, Self>) {
+    fn prefetch(&self, incoming: &Incoming, held: &mut Held<'_, Shard, Self>) {
         let set = held.set();
         let mut keys = [(0usize, 0u64); BATCH_MAX];
         let mut count = 0;
-        for next in self.incoming.waiting() {
+        for next in incoming.waiting() {
             if let Some(hash) = next.first_hash
                 && next.shards & !set == 0
             {
@@ -318,8 +322,7 @@ impl Client {
     }
 
     /// Executes one request, the next one, with the shards that it needs.
-    fn step(&mut self, next: &Prepared, shards: &mut dyn Shards) {
-        let incoming = std::mem::take(&mut self.incoming);
+    fn step(&mut self, incoming: &Incoming, next: &Prepared, shards: &mut dyn Shards) {
         let args = incoming.args(next);
         self.reply_mode.begin(&self.reply);
         let last = if let Lookup::Found(command) = next.found { command.index() as u32 + 1 } else { 0 };
@@ -332,7 +335,6 @@ impl Client {
             Err(error) => self.refuse(next.found, &error),
         }
         self.reply_mode.end(&mut self.reply);
-        self.incoming = incoming;
     }
 
     /// Leaves MULTI without executing anything.
