@@ -71,12 +71,12 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => Manifest::default(),
         Err(error) => return Err(disk_error(&manifest_path)(error)),
     };
-    let mut loader = Loader { node, shards, folder: &folder, continues: None };
+    let mut loader = Loader { node, shards, folder: &folder, continues: None, end: None };
     for file in manifest.data_files() {
         loader.load(file, manifest.increments().last() == Some(file)).await?;
     }
-    let sealer = loader.continues;
-    open(node, manifest, &folder, &prefix, sealer).await
+    let (sealer, end) = (loader.continues, loader.end);
+    open(node, manifest, &folder, &prefix, sealer, end).await
 }
 
 /// Opens the last increment for appending, or begins the log when there is none.
@@ -86,6 +86,7 @@ async fn open(
     folder: &str,
     prefix: &str,
     sealer: Option<Sealer>,
+    end: Option<End>,
 ) -> Result<Recovered, RecoveryError> {
     let disk = node.disk.as_ref();
     let is_continued = sealer.is_some();
@@ -93,6 +94,10 @@ async fn open(
     if let Some(last) = manifest.increments().last() {
         let path = format!("{folder}/{}", last.name);
         let mut file = disk.append(&path).await.map_err(disk_error(&path))?;
+        disk.sync_directory(folder).await.map_err(disk_error(folder))?;
+        if let Some(end) = end {
+            settle(disk, &mut file, &path, &end).await?;
+        }
         if !is_continued {
             write_start(&mut file, &sealer, &path).await?;
         }
@@ -111,6 +116,33 @@ async fn open(
     manifest.push_increment(increment).map_err(|_| RecoveryError::Missing { path: path.clone() })?;
     switch_manifest(disk, folder, prefix, &manifest).await?;
     Ok(Recovered { file, sealer })
+}
+
+/// Makes what the life before left behind as safe as it looks. It may be in the kernel's cache alone: that life may have been
+/// killed before a sync, or have stopped because one failed, after which the kernel takes what it never wrote for written.
+/// So what no seal says was synced is written again and synced. Records without a seal then get one, or a torn write
+/// behind them could not be told from damage to them.
+async fn settle(disk: &dyn Disk, file: &mut LogFile, path: &str, end: &End) -> Result<(), RecoveryError> {
+    let mut offset = end.synced;
+    while offset < end.keep {
+        let piece = disk.read_range(path, offset, PIECE).await.map_err(disk_error(path))?;
+        if piece.is_empty() {
+            break;
+        }
+        let length = piece.len() as u64;
+        let done = file.rewrite(offset, piece).await.result;
+        done.map_err(|failure| disk_error(path)(io::Error::other(failure.to_string())))?;
+        offset += length;
+    }
+    append_all(file, Vec::new(), path).await?;
+    match end.sealer.filter(|_| end.sealed < end.keep) {
+        Some(sealer) => {
+            let mut seal = Vec::new();
+            sealer.write_seal(&mut seal, sealer.position());
+            append_all(file, seal, path).await
+        }
+        None => Ok(()),
+    }
 }
 
 async fn write_start(file: &mut LogFile, sealer: &Sealer, path: &str) -> Result<(), RecoveryError> {
@@ -168,6 +200,8 @@ struct Loader<'a> {
     folder: &'a str,
     /// Where the log stood at the end of the file before.
     continues: Option<Sealer>,
+    /// What the last file of records was found to be.
+    end: Option<End>,
 }
 
 impl Loader<'_> {
@@ -241,6 +275,7 @@ impl Loader<'_> {
             applier.apply(self.shards, &record, path)?;
         }
         self.continues = end.sealer;
+        self.end = Some(end);
         self.cut(path, &end, length).await
     }
 

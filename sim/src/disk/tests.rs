@@ -105,3 +105,30 @@ fn a_flipped_bit_is_read() {
         assert_eq!(disk.read("log").await.unwrap(), [0, 1, 0, 0]);
     });
 }
+
+/// D3: after a failed sync and a restart without power loss, the bytes can be read, and only writing them again saves them.
+#[test]
+fn d3_what_is_written_again_is_safe() {
+    for (rewritten, seeds) in [(true, 0..40), (false, 0..40)] {
+        let kept = seeds.clone().filter(|&seed| {
+            let faults = Faults { sync_fails_one_in: 1, ..Faults::default() };
+            on_faulty_disk(seed, faults, |platter| async move {
+                let disk = platter.mount();
+                let mut log = disk.create("log").await.unwrap();
+                disk.sync_directory("").await.unwrap();
+                log.append(vec![1; 2000], Sync::Data).await.result.unwrap_err();
+                platter.set_faults(Faults::default());
+                let disk = platter.mount();
+                let mut log = disk.append("log").await.unwrap();
+                if rewritten {
+                    log.rewrite(0, vec![1; 2000]).await.result.unwrap();
+                }
+                log.append(Vec::new(), Sync::Data).await.result.unwrap();
+                platter.lose_power();
+                platter.mount().read("log").await.unwrap() == vec![1; 2000]
+            })
+        });
+        let kept = kept.count();
+        assert_eq!(kept == 40, rewritten, "{kept} of 40 kept");
+    }
+}

@@ -102,6 +102,8 @@ pub struct Replay {
     /// File offset before which everything counts.
     accepted: u64,
     seal_count: u64,
+    /// Where groups end, as log position and file offset: the last that a seal said was synced, and those after it.
+    marks: Vec<(u64, u64)>,
     damage: Option<Damage>,
     misplaced: Option<ReplayError>,
     finished: bool,
@@ -182,6 +184,7 @@ impl Replay {
             seals: None,
             accepted: offset,
             seal_count: 0,
+            marks: Vec::new(),
             damage: None,
             misplaced: None,
             finished: false,
@@ -357,6 +360,7 @@ impl Replay {
             (Some(_) | None, _) => {}
         }
         self.scan = end;
+        self.marks = vec![(start.position(), self.offset_of(end))];
         self.begin_group(start, self.offset_of(end));
     }
 
@@ -376,6 +380,9 @@ impl Replay {
         }
         self.scan = end;
         self.seal_count += 1;
+        self.marks.push((seal.position, end_offset));
+        let covered = self.marks.partition_point(|(position, _)| *position <= seal.synced);
+        self.marks.drain(..covered.saturating_sub(1));
         self.begin_group(running, end_offset);
     }
 

@@ -121,6 +121,10 @@ pub struct End {
     pub keep: u64,
     /// Up to where the bytes are covered by seals that fit; 0 without any.
     pub sealed: u64,
+    /// Up to where the file's own seals say that it was synced. What follows may be in the kernel's cache alone, and after
+    /// a failed sync the kernel may believe that it is not: to be safe it must be written again, then synced. `keep`
+    /// where no seal tells.
+    pub synced: u64,
     /// What was cut, if anything.
     pub cut: Option<Cut>,
     /// Where the log stands after the good bytes; none if the file has no start line (another server's, or empty).

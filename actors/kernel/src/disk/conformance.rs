@@ -32,6 +32,9 @@ async fn appends_are_read_back(disk: &dyn Disk) -> io::Result<()> {
     let mut log = disk.append("data/deep/log").await?;
     assert_eq!(log.length(), 8, "an existing file is appended to at its end");
     log.append(b"three".to_vec(), Sync::Data).await.result.expect("append to the existing file");
+    log.rewrite(4, b"two ".to_vec()).await.result.expect("write again what is there");
+    log.append(Vec::new(), Sync::Data).await.result.expect("sync it");
+    assert_eq!(log.length(), 13);
     assert_eq!(disk.read("data/deep/log").await?, b"one two three");
     assert_eq!(disk.length("data/deep/log").await?, 13);
     assert_eq!(disk.read_range("data/deep/log", 4, 3).await?, b"two");

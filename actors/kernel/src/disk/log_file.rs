@@ -68,7 +68,7 @@ pub struct LogFile {
     raw: Box<dyn RawFile>,
     /// Where the next append goes.
     length: u64,
-    /// How long the append under way is.
+    /// How long the file will be once what is under way is done.
     in_flight: Option<u64>,
     poison: Option<String>,
     /// The buffer of an append that was refused.
@@ -106,12 +106,16 @@ impl LogFile {
     /// # Panics
     /// When an append is under way: its buffer has not been handed back.
     pub fn start(&mut self, buffer: Vec<u8>, sync: Sync) {
+        self.start_at(self.length, buffer, sync);
+    }
+
+    fn start_at(&mut self, offset: u64, buffer: Vec<u8>, sync: Sync) {
         assert!(self.in_flight.is_none(), "one append at a time");
-        self.in_flight = Some(buffer.len() as u64);
+        self.in_flight = Some(self.length.max(offset + buffer.len() as u64));
         if self.poison.is_some() {
             self.refused = Some(buffer);
         } else {
-            self.raw.start(self.length, buffer, sync);
+            self.raw.start(offset, buffer, sync);
         }
     }
 
@@ -120,7 +124,7 @@ impl LogFile {
     /// # Panics
     /// When none is.
     pub fn poll_done(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
-        let appended = self.in_flight.expect("an append is under way");
+        let length = self.in_flight.expect("an append is under way");
         let RawDone { mut result, mut buffer } = match self.refused.take() {
             Some(buffer) => RawDone { result: Err(self.refusal()), buffer },
             None => ready!(self.raw.poll_done(cx)),
@@ -128,12 +132,12 @@ impl LogFile {
         self.in_flight = None;
         match &mut result {
             Ok(()) => {
-                self.length += appended;
+                self.length = length;
                 buffer.clear();
             }
             Err(Failure::Write(error)) => self.cut_back(error),
             Err(Failure::Sync(error)) => {
-                self.length += appended;
+                self.length = length;
                 self.poison = Some(format!("sync: {error}"));
             }
             Err(Failure::Poisoned(_)) => {}
@@ -144,6 +148,17 @@ impl LogFile {
     /// Appends and waits. The future must be driven to its end.
     pub async fn append(&mut self, buffer: Vec<u8>, sync: Sync) -> Done {
         self.start(buffer, sync);
+        std::future::poll_fn(|cx| self.poll_done(cx)).await
+    }
+
+    /// Writes bytes that are in the file at `offset` already once more, so that the kernel takes them for new and the next
+    /// sync is about them. For what an earlier life left behind: that it can be read does not say that it is on the disk.
+    ///
+    /// # Panics
+    /// When the file does not reach so far.
+    pub async fn rewrite(&mut self, offset: u64, bytes: Vec<u8>) -> Done {
+        assert!(offset + bytes.len() as u64 <= self.length, "only what is there is written again");
+        self.start_at(offset, bytes, Sync::No);
         std::future::poll_fn(|cx| self.poll_done(cx)).await
     }
 

@@ -108,6 +108,7 @@ impl Replay {
         Ok(End {
             keep,
             sealed: self.sealed().0,
+            synced: self.marks.first().map_or(keep, |(_, end)| keep.min(*end)),
             cut: (dropped > 0).then_some(Cut { offset, reason, dropped }),
             sealer: self.seals.as_ref().map(|sealed| sealed.running),
             records: self.held.count + waiting,

@@ -107,6 +107,8 @@ fn a_whole_log_in_chunks_of_any_size() {
             assert_eq!(end.records, sample.records.len() as u64);
             assert_eq!(end.sealer, lag.map(|_| sample.sealer));
             assert_eq!(end.seals, lag.map_or(0, |_| sample.groups.len() as u64));
+            let synced = lag.map_or(sample.bytes.len(), |lag| sample.groups[sample.groups.len() - 1 - lag]);
+            assert_eq!(end.synced, synced as u64, "what the last seal says");
         }
     }
 }
