@@ -43,7 +43,8 @@ const EMBEDDED_MAX: usize = 41;
 
 /// The representation as clients know it. Here every value lies beside its key; Redis keeps only short ones there, and says `raw`
 /// of a longer one even if it was never built up in place.
-fn encoding_name(entry: EntryRef<'_>) -> &'static str {
+#[must_use]
+pub fn encoding_name(entry: EntryRef<'_>) -> &'static str {
     let expiry = if entry.expires_at().is_some() { 8 } else { 0 };
     let length = entry.key().len() + entry.value().text_length() + expiry;
     match entry.encoding() {

@@ -9,6 +9,7 @@
 //! | [`time`] | monotonic and wall clocks, sleeping, a cycle counter |
 //! | [`random`] | entropy |
 //! | [`net`] | listeners and streams, TCP and Unix |
+//! | [`process`] | what the operating system knows of this process; the configuration file |
 //! | [`signal`] | requests to end, from outside |
 //! | [`disk`] | directories, whole files, and the log's append-only file |
 //! | [`actor`] | supervised actors (ractor) |
@@ -18,6 +19,7 @@ pub mod core;
 pub mod disk;
 pub mod mailbox;
 pub mod net;
+pub mod process;
 pub mod random;
 pub mod signal;
 #[cfg(madsim)]

@@ -52,6 +52,13 @@ pub fn ticks_to_ns(start: u64, end: u64) -> u64 {
     source::ticks_to_ns(start, end)
 }
 
+/// Stops the calling thread for `duration`, with whatever it holds: DEBUG SLEEP. Whether it did: in the simulator, where all
+/// nodes share one thread, nothing may stop, and the caller sleeps instead.
+#[must_use]
+pub fn stand_still(duration: Duration) -> bool {
+    source::stand_still(duration)
+}
+
 /// Prepares the clocks, so that the first reading is not slower than the others (calibrating the cycle counter takes some
 /// milliseconds). Call once when the process starts.
 pub fn prepare() {
@@ -65,6 +72,7 @@ mod source {
     #![allow(clippy::disallowed_methods, reason = "this is the seam that the ban points to")]
 
     use std::sync::LazyLock;
+    use std::time::Duration;
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -77,6 +85,11 @@ mod source {
     pub fn wall_us() -> i64 {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    pub fn stand_still(duration: Duration) -> bool {
+        std::thread::sleep(duration);
+        true
     }
 
     #[inline]
@@ -94,7 +107,7 @@ mod source {
 mod source {
     //! The simulation's virtual time.
 
-    use std::time::UNIX_EPOCH;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use madsim::time::TimeHandle;
 
@@ -105,6 +118,10 @@ mod source {
     pub fn wall_us() -> i64 {
         let since_epoch = TimeHandle::current().now_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    pub fn stand_still(_duration: Duration) -> bool {
+        false
     }
 
     pub fn ticks() -> u64 {

@@ -42,6 +42,7 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
         config_file: loaded.file.map(|file| file.to_string_lossy().into_owned()),
         disk: Arc::new(PlainDisk::with_ring(&folder)),
         allocated: Some(allocator::allocated),
+        set_log_level: Some(logging::set_level),
     })
     .await?;
     tracing::info!("Ready to accept connections");

@@ -86,6 +86,17 @@ impl Client {
 
     /// Refuses a request: the error is its reply, and a transaction that it belongs to is lost.
     pub(crate) fn refuse(&mut self, found: Lookup, refusal: &Refusal) {
+        if let Lookup::Found(command) = found {
+            self.node.command_stats.rejected(self.shared.core, command);
+        }
+        let mark = self.reply.len();
+        self.answer_refusal(found, refusal);
+        if self.reply.len() > mark {
+            self.node.command_stats.error(&self.reply.bytes()[mark..]);
+        }
+    }
+
+    fn answer_refusal(&mut self, found: Lookup, refusal: &Refusal) {
         let is_exec = matches!(found, Lookup::Found(command) if command == crate::commands::EXEC);
         self.node.stats.total_error_replies.add(1);
         if is_exec {

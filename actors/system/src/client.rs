@@ -37,6 +37,8 @@ pub enum Close {
 pub enum Wait {
     /// DEBUG SLEEP: the whole core stands still, as Redis would.
     Sleep(Duration),
+    /// DEBUG RELOAD: the keyspace is loaded from the log.
+    Reload,
     /// SHUTDOWN: the node stops.
     Shutdown,
 }
@@ -178,7 +180,8 @@ impl Client {
         self.incoming.parse(&self.node.layout, limits);
     }
 
-    fn refresh(&mut self) {
+    /// Looks whether there is a newer configuration.
+    pub(crate) fn refresh(&mut self) {
         let generation = self.node.configuration.generation();
         if generation != self.generation {
             self.live = self.node.configuration.current();
@@ -352,21 +355,23 @@ impl Client {
         shards: &mut dyn Shards,
     ) {
         let started = time::ticks();
+        let mark = self.reply.len();
         let succeeded = match command {
             Command::Data(command) => {
                 self.with_context(shards, first_hash, |cx| simurgh_storage::execute(command, cx, args, raw))
             }
             Command::Connection(command) => {
-                let mark = self.reply.len();
                 let result = simurgh_protocol::dispatch_connection!(command, crate::commands, (self, args, shards));
                 self.finish(mark, result)
             }
             Command::Server(command) => {
-                let mark = self.reply.len();
                 let result = simurgh_protocol::dispatch_server!(command, crate::commands, (self, args, shards));
                 self.finish(mark, result)
             }
         };
+        if !succeeded {
+            self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
+        }
         self.node.called(self, command, args, started, succeeded);
         if self.node.monitor_count.load(Relaxed) > 0 {
             crate::commands::monitor::tell(self, command, args);

@@ -332,6 +332,17 @@ impl Connection {
     async fn perform(&mut self, wait: Wait) {
         match wait {
             Wait::Sleep(duration) => time::sleep(duration).await,
+            Wait::Reload => {
+                let reloaded = crate::recovery::reload(&self.node).await;
+                if let Some(client) = &mut self.client {
+                    match reloaded {
+                        Ok(()) => client.reply.ok(),
+                        Err(error) => {
+                            client.reply.error(format_args!("ERR Error trying to load the AOF files: {error}"))
+                        }
+                    }
+                }
+            }
             Wait::Shutdown => {
                 // The one who asked hears of the end by the connection's end; nothing of it is waited for.
                 self.node.forget_client(&self.shared);

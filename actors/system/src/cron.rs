@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::node::Node;
+use crate::samples::Sample;
 use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::Held;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 /// Keys that expire in one step, between two of which others get at the shard.
 const EXPIRE_STEP: usize = 64;
-/// Steps for one shard in one round; more are due again at the next.
+/// Steps for one shard in one round, times `active-expire-effort`; more are due again at the next.
 const EXPIRE_STEPS: usize = 64;
 
 /// The timer actor.
@@ -50,7 +51,8 @@ impl Actor for Cron {
         let hz = u64::from(node.configuration.current().config.hz.max(1));
         time::sleep(Duration::from_micros(1_000_000 / hz)).await;
         state.rounds += 1;
-        if !node.shutdown.is_asked() {
+        if !node.shutdown.is_asked() && !node.cron_paused.load(Relaxed) {
+            sample(node);
             expire(node).await;
             crate::memory::check_all(node);
             if state.rounds.is_multiple_of(hz) {
@@ -61,13 +63,28 @@ impl Actor for Cron {
     }
 }
 
+/// Notes what INFO tells as rates and peaks.
+fn sample(node: &Node) {
+    let stats = &node.stats;
+    node.samples.take(Sample {
+        at_ms: (time::monotonic_ns() / 1_000_000) as i64,
+        commands: stats.total_commands_processed.get(),
+        input: stats.total_net_input_bytes.get(),
+        output: stats.total_net_output_bytes.get(),
+    });
+    if let Some(bytes) = node.allocated_bytes() {
+        node.samples.note_memory(bytes, time::wall_ms() / 1000);
+    }
+}
+
 /// Removes what is due from every shard.
 async fn expire(node: &Arc<Node>) {
     if !node.expires_actively.load(Relaxed) || node.pause.is_active() {
         return;
     }
+    let effort = node.configuration.current().config.active_expire_effort as usize;
     for index in 0..node.layout.shards {
-        for _ in 0..EXPIRE_STEPS {
+        for _ in 0..EXPIRE_STEPS * effort {
             let is_more_due = match node.shards.try_hold(1 << index) {
                 Some(mut held) => expire_step(node, &mut held, index),
                 None => true,

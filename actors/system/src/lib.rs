@@ -12,6 +12,7 @@
 mod admission;
 pub mod client;
 pub mod clients;
+pub mod command_stats;
 pub mod commands;
 pub mod configuration;
 mod connection;
@@ -24,6 +25,7 @@ pub mod node;
 mod recovery;
 pub mod reply_mode;
 mod request;
+pub mod samples;
 mod shard;
 pub mod stats;
 mod supervisor;

@@ -108,9 +108,10 @@ impl Writing {
 
     fn is_sync_due(&self, mode: Mode, is_last: bool, position: u64) -> Sync {
         let is_due = match mode {
-            Mode::Always => true,
+            // Switched off: what was still logged is made safe once.
+            Mode::Always | Mode::Off => true,
             Mode::EverySecond | Mode::Write => time::monotonic_ns() - self.last_sync_ns >= SYNC_NS,
-            Mode::No | Mode::Off => false,
+            Mode::No => false,
         };
         if (is_due || is_last) && position > self.synced { Sync::Data } else { Sync::No }
     }

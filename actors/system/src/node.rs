@@ -5,12 +5,14 @@
 
 use crate::client::Client;
 use crate::clients::{ClientShared, Clients};
+use crate::command_stats::CommandStats;
 use crate::commands::latency::LatencyMonitor;
 use crate::commands::slowlog::SlowLog;
 use crate::configuration::Configuration;
 use crate::log::{CONGESTED_BYTES, Log, Mode};
 use crate::log_writer::LogWriter;
 use crate::recovery::{RecoveryError, recover};
+use crate::samples::Samples;
 use crate::stats::Stats;
 use crate::supervisor::{Children, Supervisor};
 use simurgh_kernel::actor::{Actor, ActorCell};
@@ -21,7 +23,7 @@ use simurgh_kernel::net::Listener;
 use simurgh_kernel::sync::{Notify, oneshot};
 use simurgh_kernel::{random, time};
 use simurgh_protocol::command::{Command, CommandFlags};
-use simurgh_protocol::config::{AppendFsync, Config, Settings};
+use simurgh_protocol::config::{AppendFsync, Config, LogLevel, Settings};
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::{Database, KeyHasher, Layout, Shard};
 use std::io;
@@ -45,6 +47,8 @@ pub struct Options {
     pub disk: Arc<dyn Disk>,
     /// Bytes that the process has allocated, by the allocator's own count. Without it the keyspace's count serves.
     pub allocated: Option<fn() -> usize>,
+    /// Changes how much the process logs.
+    pub set_log_level: Option<fn(LogLevel)>,
 }
 
 /// How far loading has come.
@@ -95,12 +99,16 @@ impl Shutdown {
 pub struct Node {
     /// Forty hexadecimal digits, new at each start.
     pub run_id: String,
+    /// Forty hexadecimal digits that name its stream of changes.
+    pub replication_id: String,
     /// When it started, in milliseconds of Unix time.
     pub started_ms: i64,
     /// Where its random numbers begin.
     pub seed: u64,
     /// The configuration.
     pub configuration: Configuration,
+    /// Held by who changes the configuration or writes its file, so that one happens after the other.
+    pub setting: Mutex<()>,
     /// Where CONFIG REWRITE writes.
     pub config_file: Option<String>,
     /// The data folder.
@@ -120,6 +128,10 @@ pub struct Node {
     pub clients: Clients,
     /// Counters.
     pub stats: Stats,
+    /// Counters of each command.
+    pub command_stats: CommandStats,
+    /// What the timer notes.
+    pub samples: Samples,
     /// SLOWLOG.
     pub slow_log: Mutex<SlowLog>,
     /// LATENCY.
@@ -130,12 +142,17 @@ pub struct Node {
     pub monitor_count: AtomicU64,
     /// Whether keys expire by themselves (DEBUG SET-ACTIVE-EXPIRE).
     pub expires_actively: AtomicBool,
+    /// Whether the timer does nothing (DEBUG PAUSE-CRON).
+    pub cron_paused: AtomicBool,
+    /// Bytes that were in use at the start.
+    pub memory_at_start: usize,
     /// Start-up.
     pub loading: Loading,
     /// Stopping.
     pub shutdown: Shutdown,
     /// CLIENT PAUSE.
     pub pause: crate::commands::pause::Pause,
+    pub(crate) set_log_level: Option<fn(LogLevel)>,
     allocated: Option<fn() -> usize>,
     reaper: Core,
 }
@@ -212,10 +229,12 @@ impl Node {
         let spins = if core_count == 1 { 0 } else { SPINS };
         let capacity = config.max_clients as usize + 64;
         Ok(Self {
-            run_id: format!("{:016x}{:016x}{:08x}", random::entropy_u64(), random::entropy_u64(), seed as u32),
+            replication_id: forty_digits(),
+            run_id: forty_digits(),
             started_ms: time::wall_ms(),
             seed,
             configuration: Configuration::new(options.settings),
+            setting: Mutex::new(()),
             config_file: options.config_file,
             disk: options.disk,
             shards: Mailboxes::new(Shard::all(&layout), capacity, spins),
@@ -226,14 +245,19 @@ impl Node {
             log_closed: Notify::new(),
             clients: Clients::default(),
             stats: Stats::default(),
+            command_stats: CommandStats::new(core_count),
+            samples: Samples::default(),
             slow_log: Mutex::default(),
             latency: Mutex::default(),
             monitors: Mutex::default(),
             monitor_count: AtomicU64::new(0),
             expires_actively: AtomicBool::new(true),
+            cron_paused: AtomicBool::new(false),
+            memory_at_start: options.allocated.map_or(0, |allocated| allocated()),
             loading: Loading { is_loading: AtomicBool::new(true), ..Loading::default() },
             shutdown: Shutdown::default(),
             pause: crate::commands::pause::Pause::default(),
+            set_log_level: options.set_log_level,
             allocated: options.allocated,
             reaper: Core::start("reaper", 0).map_err(StartError::Thread)?,
         })
@@ -296,14 +320,28 @@ impl Node {
         if !succeeded {
             self.stats.total_error_replies.add(1);
         }
-        let micros = time::ticks_to_ns(started, ended) / 1000;
+        let nanos = time::ticks_to_ns(started, ended);
+        let micros = nanos / 1000;
         let config = &client.live().config;
+        self.command_stats.called(client.shared.core, command, nanos, succeeded, config.latency_tracking);
         if config.slowlog_microseconds_least.is_some_and(|least| micros >= least) {
             crate::commands::slowlog::record(self, client, command, args, micros);
         }
         if config.latency_monitor_milliseconds_least.is_some_and(|least| micros / 1000 >= least.max(1)) {
             crate::commands::latency::record(self, client, command, micros / 1000);
         }
+    }
+
+    /// Bytes in use by the allocator's count, where there is one.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> Option<usize> {
+        self.allocated.map(|allocated| allocated())
+    }
+
+    /// What allocates.
+    #[must_use]
+    pub fn allocator_name(&self) -> &'static str {
+        if self.allocated.is_some() { "jemalloc" } else { "libc" }
     }
 
     /// Bytes in use: by the allocator's count where there is one, else by the keyspace's.
@@ -398,6 +436,12 @@ async fn supervise(
         Ok(Err(error)) => Err(StartError::Actor(error.to_string())),
         Err(_) => Err(StartError::Actor("its core ended".into())),
     }
+}
+
+/// A random name.
+fn forty_digits() -> String {
+    let words = [random::entropy_u64(), random::entropy_u64(), random::entropy_u64()];
+    format!("{:016x}{:016x}{:08x}", words[0], words[1], words[2] as u32)
 }
 
 async fn lock_folder(disk: &dyn Disk) -> Result<DirectoryLock, StartError> {

@@ -79,6 +79,40 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
     open(node, manifest, &folder, &prefix, sealer, end).await
 }
 
+/// Loads the keyspace anew from the log that is being written, with every shard held: DEBUG LOADAOF.
+pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
+    let mut held = loop {
+        match node.shards.try_hold(node.shards.all()) {
+            Some(held) => break held,
+            None => core::yield_now().await,
+        }
+    };
+    let end = node.log.end();
+    while node.log.safe() < end {
+        node.log.writer.notify_one();
+        core::yield_now().await;
+    }
+    let config = node.configuration.current();
+    let (folder, prefix) = (&config.config.append_dir_name, &config.config.append_file_name);
+    let path = format!("{folder}/{}", manifest_name(prefix));
+    let bytes = node.disk.read(&path).await.map_err(disk_error(&path))?;
+    let manifest = Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path, error })?;
+    let mut loaded = Shard::all(&node.layout);
+    let mut loader = Loader { node, shards: &mut loaded, folder, continues: None };
+    for file in manifest.data_files() {
+        // Nothing may be cut: the writer has the file open, and what it has written is whole.
+        loader.load(file, false).await?;
+    }
+    for (index, mut shard) in loaded.into_iter().enumerate() {
+        for database in 0..node.layout.databases {
+            let content = shard.take_database(database);
+            node.discard(vec![held.get(index).take_database(database)]);
+            *held.get(index).database_mut(database) = content;
+        }
+    }
+    Ok(())
+}
+
 /// Opens the last increment for appending, or begins the log when there is none.
 async fn open(
     node: &Node,

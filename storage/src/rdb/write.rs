@@ -103,6 +103,14 @@ impl Writer {
     }
 }
 
+/// How many bytes a string takes in a file.
+#[must_use]
+pub fn string_length(value: &[u8]) -> usize {
+    let mut out = Vec::new();
+    write_string(&mut out, value);
+    out.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

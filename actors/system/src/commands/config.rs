@@ -1,24 +1,123 @@
-//! PLACEHOLDER.
+//! CONFIG: reads and changes the configuration.
+//!
+//! CONFIG SET is all or nothing: what would change is computed first, what cannot change while the server runs is refused, and
+//! only then do the effects happen and the new configuration replace the old one.
+
 use crate::client::Client;
+use crate::node::{Node, mode_of};
+use simurgh_kernel::process;
+use simurgh_protocol::command::replies::help as write_help;
+use simurgh_protocol::config::{Change, Key, SetError, rewrite as rewritten};
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::Shards;
-/// x
-pub fn get(_client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    Err(CommandError::Text("ERR PLACEHOLDER"))
+use std::path::Path;
+use std::sync::PoisonError;
+
+/// CONFIG GET pattern \[pattern ...\].
+pub fn get(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let patterns: Vec<&[u8]> = args.from(2).collect();
+    let found = client.node.configuration.current().settings.get(&patterns);
+    client.reply.map(found.len());
+    for (name, value) in found {
+        client.reply.bulk(&name);
+        client.reply.bulk(&value);
+    }
+    Ok(())
 }
-/// x
-pub fn help(_client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    Err(CommandError::Text("ERR PLACEHOLDER"))
+
+/// CONFIG SET parameter value \[parameter value ...\].
+pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let words: Vec<&[u8]> = args.from(2).collect();
+    let node = client.node.clone();
+    let _alone = node.setting.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_local = client.shared.address.remote.is_local();
+    let owned = |error: SetError| CommandError::Owned(error.to_string());
+    let change = node.configuration.current().settings.change(&words, is_local).map_err(owned)?;
+    for key in &change.changed {
+        if let Some(reason) = why_not(*key, &change) {
+            return Err(owned(SetError::failed(*key, reason)));
+        }
+    }
+    perform(&node, &change);
+    node.configuration.replace(change.settings);
+    client.refresh();
+    client.reply.ok();
+    Ok(())
 }
-/// x
-pub fn resetstat(_client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    Err(CommandError::Text("ERR PLACEHOLDER"))
+
+/// Why this change cannot be made while the server runs.
+fn why_not(key: Key, change: &Change) -> Option<&'static str> {
+    let starts_log = key == Key::AppendOnly && change.settings.config().append_only;
+    if matches!(key, Key::Port | Key::Bind) {
+        Some("the addresses to listen on cannot change while the server runs; restart it")
+    } else if key == Key::Dir {
+        Some("the data folder cannot change while the server runs; restart it")
+    } else if starts_log {
+        Some("the append-only file cannot be started while the server runs; set appendonly in the file and restart")
+    } else {
+        None
+    }
 }
-/// x
-pub fn rewrite(_client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    Err(CommandError::Text("ERR PLACEHOLDER"))
+
+/// What a change does besides being read by those who look.
+fn perform(node: &Node, change: &Change) {
+    let config = change.settings.config();
+    if change.changed.iter().any(|key| matches!(key, Key::AppendOnly | Key::AppendFsync)) {
+        node.log.set_mode(mode_of(&config));
+    }
+    if change.changed.contains(&Key::LogLevel)
+        && let Some(set_log_level) = node.set_log_level
+    {
+        set_log_level(config.log_level);
+    }
 }
-/// x
-pub fn set(_client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    Err(CommandError::Text("ERR PLACEHOLDER"))
+
+/// CONFIG REWRITE: the file brought up to date, in one step.
+pub fn rewrite(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let Some(path) = client.node.config_file.as_deref().map(Path::new) else {
+        return Err(CommandError::Text("ERR The server is running without a config file"));
+    };
+    let _alone = client.node.setting.lock().unwrap_or_else(PoisonError::into_inner);
+    let old = match process::read_file(path) {
+        Ok(old) => old,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(CommandError::Owned(format!("ERR Rewriting config file: {error}"))),
+    };
+    let new = rewritten(&old, &client.node.configuration.current().settings);
+    process::replace_file(path, &new).map_err(|error| {
+        tracing::warn!(%error, file = %path.display(), "CONFIG REWRITE failed");
+        CommandError::Owned(format!("ERR Rewriting config file: {error}"))
+    })?;
+    tracing::info!(file = %path.display(), "CONFIG REWRITE executed with success");
+    client.reply.ok();
+    Ok(())
+}
+
+/// CONFIG RESETSTAT.
+pub fn resetstat(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let node = &client.node;
+    node.stats.reset();
+    node.command_stats.reset();
+    node.samples.reset();
+    for index in 0..node.layout.shards {
+        shards.shard(index).stats = simurgh_storage::ShardStats::default();
+    }
+    client.reply.ok();
+    Ok(())
+}
+
+/// CONFIG HELP.
+pub fn help(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let lines = [
+        "GET <pattern>",
+        "    List the parameters whose names match the glob-like <pattern>, with their values.",
+        "SET <directive> <value>",
+        "    Change parameters: all of those that are named, or none.",
+        "RESETSTAT",
+        "    Set the statistics of INFO back to zero.",
+        "REWRITE",
+        "    Write the configuration to its file.",
+    ];
+    write_help("CONFIG", &lines, &mut client.reply);
+    Ok(())
 }

@@ -14,14 +14,15 @@ pub mod latency;
 pub mod memory;
 pub mod monitor;
 pub mod pause;
+pub(crate) mod redaction;
 pub mod role;
 pub mod shutdown;
 pub mod slowlog;
 pub mod time;
 pub mod transaction;
 
-use simurgh_protocol::Args;
 use simurgh_protocol::command::{Command, ConnectionCommand, Lookup, TableError, check_arity};
+use simurgh_protocol::{Args, CommandError};
 
 /// EXEC, which the execution loop treats apart.
 pub(crate) const EXEC: Command = Command::Connection(ConnectionCommand::Exec);
@@ -34,6 +35,14 @@ pub(crate) fn resolve(found: Lookup, args: &Args<'_>) -> Result<Command, TableEr
             simurgh_protocol::command::resolve(args)
         }
     }
+}
+
+/// A subcommand that there is not, or not with so many arguments.
+pub(crate) fn wrong_subcommand(args: &Args<'_>, container: &str) -> CommandError {
+    let name = String::from_utf8_lossy(args.at(1)).into_owned();
+    CommandError::Owned(format!(
+        "ERR unknown subcommand or wrong number of arguments for '{name}'. Try {container} HELP."
+    ))
 }
 
 /// Whether a command runs at once between MULTI and EXEC.

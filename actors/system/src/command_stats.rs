@@ -1,0 +1,283 @@
+//! How often each command ran and how long it took: INFO commandstats, errorstats and latencystats, LATENCY HISTOGRAM.
+//!
+//! Every core counts for itself, so that counting touches no memory that another core writes; whoever reads adds up. Times go
+//! to a histogram whose buckets are 1/128 wide (two significant digits), made when a command first runs.
+
+use simurgh_protocol::Reply;
+use simurgh_protocol::command::{Command, CommandSpec, top_level};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+
+/// Buckets of a power of two.
+const STEPS: u64 = 128;
+/// Times above this, in nanoseconds, count as this.
+const NANOS_MAX: u64 = 1_000_000_000;
+/// Number of buckets.
+const BUCKETS: usize = bucket_of(NANOS_MAX) + 1;
+/// How many codes of errors are told apart; codes beyond come from clients that make them up.
+const CODES_MAX: usize = 128;
+
+/// The bucket of a time.
+const fn bucket_of(nanos: u64) -> usize {
+    let nanos = if nanos > NANOS_MAX { NANOS_MAX } else { nanos };
+    if nanos < 2 * STEPS {
+        return nanos as usize;
+    }
+    let shift = nanos.ilog2() - STEPS.ilog2();
+    (shift as u64 * STEPS + (nanos >> shift)) as usize
+}
+
+/// The longest time that a bucket counts, in nanoseconds.
+fn bucket_end(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < 2 * STEPS {
+        return bucket;
+    }
+    let shift = bucket / STEPS - 1;
+    ((bucket - shift * STEPS + 1) << shift) - 1
+}
+
+/// The distribution of a command's times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram(Vec<u64>);
+
+impl Histogram {
+    fn empty() -> Self {
+        Self(vec![0; BUCKETS])
+    }
+
+    fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// How many were at most as long as the bucket of `nanos` is.
+    fn count_to(&self, nanos: u64) -> u64 {
+        self.0[..=bucket_of(nanos)].iter().sum()
+    }
+
+    /// The time, in nanoseconds, that `percent` of all did not exceed.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> u64 {
+        let wanted = ((percent / 100.0 * self.total() as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (bucket, count) in self.0.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                return bucket_end(bucket);
+            }
+        }
+        0
+    }
+}
+
+/// Answers a histogram as LATENCY HISTOGRAM does: ends of powers of two in microseconds, with how many were not longer.
+pub(crate) fn write_histogram(histogram: &Histogram, reply: &mut Reply) {
+    let (total, mut seen, mut steps) = (histogram.total(), 0, Vec::new());
+    let mut level = 1024;
+    while seen < total {
+        let count = histogram.count_to(level);
+        if count > seen {
+            steps.push((bucket_end(bucket_of(level)) / 1000, count));
+            seen = count;
+        }
+        level *= 2;
+    }
+    reply.map(steps.len());
+    for (micros, count) in steps {
+        reply.integer(i64::try_from(micros).unwrap_or(i64::MAX));
+        reply.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
+/// What one core knows of one command.
+#[derive(Debug, Default)]
+struct Counters {
+    calls: AtomicU64,
+    nanos: AtomicU64,
+    rejected: AtomicU64,
+    failed: AtomicU64,
+    times: OnceLock<Box<[AtomicU64]>>,
+}
+
+/// What is known of one command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandCount {
+    /// How often it ran.
+    pub calls: u64,
+    /// How long that took, in nanoseconds.
+    pub nanos: u64,
+    /// How often it was refused before it ran.
+    pub rejected: u64,
+    /// How often it ran and answered an error.
+    pub failed: u64,
+}
+
+/// The counters of all commands.
+#[derive(Debug)]
+pub struct CommandStats {
+    cores: Vec<Box<[Counters]>>,
+    errors: Mutex<BTreeMap<String, u64>>,
+}
+
+/// The spec of the command with this number.
+pub(crate) fn spec_of(index: usize) -> &'static CommandSpec {
+    static SPECS: LazyLock<Vec<&'static CommandSpec>> = LazyLock::new(|| {
+        let all = top_level().iter().flat_map(|top| std::iter::once(top).chain(top.subcommands));
+        let mut specs: Vec<_> = all.filter(|spec| spec.command.is_some()).copied().collect();
+        specs.sort_by_key(|spec| spec.command.map(Command::index));
+        specs
+    });
+    SPECS[index]
+}
+
+impl CommandStats {
+    /// Counters for a node with `cores` cores of connections.
+    #[must_use]
+    pub fn new(cores: usize) -> Self {
+        let of_core = |_| (0..Command::COUNT).map(|_| Counters::default()).collect();
+        Self { cores: (0..cores).map(of_core).collect(), errors: Mutex::default() }
+    }
+
+    /// A command has run.
+    #[inline]
+    pub fn called(&self, core: usize, command: Command, nanos: u64, succeeded: bool, tracking: bool) {
+        let counters = &self.cores[core][command.index()];
+        counters.calls.fetch_add(1, Relaxed);
+        counters.nanos.fetch_add(nanos, Relaxed);
+        if !succeeded {
+            counters.failed.fetch_add(1, Relaxed);
+        }
+        if tracking {
+            let times = counters.times.get_or_init(|| (0..BUCKETS).map(|_| AtomicU64::new(0)).collect());
+            times[bucket_of(nanos)].fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A command was refused before it ran.
+    pub fn rejected(&self, core: usize, command: Command) {
+        self.cores[core][command.index()].rejected.fetch_add(1, Relaxed);
+    }
+
+    /// An error was answered: `line` begins with its code, perhaps after a `-`.
+    pub fn error(&self, line: &[u8]) {
+        let line = line.strip_prefix(b"-").unwrap_or(line);
+        let code: String = line.iter().take_while(|byte| byte.is_ascii_graphic()).map(|byte| *byte as char).collect();
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = errors.get_mut(&code) {
+            *count += 1;
+        } else if errors.len() < CODES_MAX {
+            errors.insert(code, 1);
+        }
+    }
+
+    /// Codes of errors, with how often each was answered.
+    #[must_use]
+    pub fn errors(&self) -> Vec<(String, u64)> {
+        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors.iter().map(|(code, count)| (code.clone(), *count)).collect()
+    }
+
+    /// What is known of each command that was ever called or refused.
+    #[must_use]
+    pub fn commands(&self) -> Vec<(&'static CommandSpec, CommandCount)> {
+        let counts = (0..Command::COUNT).map(|index| (spec_of(index), self.count(index)));
+        counts.filter(|(_, count)| count.calls > 0 || count.rejected > 0).collect()
+    }
+
+    fn count(&self, index: usize) -> CommandCount {
+        let mut sum = CommandCount::default();
+        for counters in self.cores.iter().map(|core| &core[index]) {
+            sum.calls += counters.calls.load(Relaxed);
+            sum.nanos += counters.nanos.load(Relaxed);
+            sum.rejected += counters.rejected.load(Relaxed);
+            sum.failed += counters.failed.load(Relaxed);
+        }
+        sum
+    }
+
+    /// How many times of a command are known, and how they are distributed.
+    #[must_use]
+    pub fn histogram(&self, command: Command) -> (u64, Histogram) {
+        let mut sum = Histogram::empty();
+        for times in self.cores.iter().filter_map(|core| core[command.index()].times.get()) {
+            for (sum, count) in sum.0.iter_mut().zip(times) {
+                *sum += count.load(Relaxed);
+            }
+        }
+        (sum.total(), sum)
+    }
+
+    /// CONFIG RESETSTAT.
+    pub fn reset(&self) {
+        for counters in self.cores.iter().flatten() {
+            for counter in [&counters.calls, &counters.nanos, &counters.rejected, &counters.failed] {
+                counter.store(0, Relaxed);
+            }
+            counters.times.get().into_iter().flatten().for_each(|count| count.store(0, Relaxed));
+        }
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simurgh_protocol::command::DataCommand;
+
+    const GET: Command = Command::Data(DataCommand::Get);
+
+    #[test]
+    fn buckets_follow_one_another_and_are_narrow() {
+        let mut expected = 0;
+        for bucket in 0..BUCKETS {
+            assert_eq!(bucket_of(expected), bucket);
+            let end = bucket_end(bucket);
+            assert_eq!(bucket_of(end), bucket);
+            assert!((end - expected) * STEPS <= end.max(1));
+            expected = end + 1;
+        }
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+        assert_eq!(bucket_end(bucket_of(21_000)), 21_119);
+    }
+
+    #[test]
+    fn cores_add_up() {
+        let stats = CommandStats::new(2);
+        stats.called(0, GET, 15_000, true, true);
+        stats.called(1, GET, 60_000, false, true);
+        stats.called(1, GET, 60_000, true, false);
+        stats.rejected(1, GET);
+        let known = stats.commands();
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].0.name, "get");
+        assert_eq!(known[0].1, CommandCount { calls: 3, nanos: 135_000, rejected: 1, failed: 1 });
+        let (calls, histogram) = stats.histogram(GET);
+        assert_eq!(calls, 2);
+        let mut reply = Reply::default();
+        write_histogram(&histogram, &mut reply);
+        assert_eq!(reply.bytes(), b"*4\r\n:16\r\n:1\r\n:66\r\n:2\r\n");
+        assert_eq!(histogram.percentile(50.0), 15_039);
+        stats.reset();
+        assert!(stats.commands().is_empty());
+        assert_eq!(stats.histogram(GET).0, 0);
+    }
+
+    #[test]
+    fn errors_are_counted_by_their_code() {
+        let stats = CommandStats::new(1);
+        stats.error(b"-ERR syntax error\r\n");
+        stats.error(b"ERR value is not an integer");
+        stats.error(b"-WRONGTYPE x\r\n");
+        assert_eq!(stats.errors(), [("ERR".to_owned(), 2), ("WRONGTYPE".to_owned(), 1)]);
+        (0..500).for_each(|number| stats.error(format!("-MADE{number} up").as_bytes()));
+        assert_eq!(stats.errors().len(), CODES_MAX);
+    }
+
+    #[test]
+    fn every_number_has_its_spec() {
+        for index in 0..Command::COUNT {
+            assert_eq!(spec_of(index).command.map(Command::index), Some(index));
+        }
+    }
+}
