@@ -98,7 +98,7 @@ pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
     let bytes = node.disk.read(&path).await.map_err(disk_error(&path))?;
     let manifest = Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path, error })?;
     let mut loaded = Shard::all(&node.layout);
-    let mut loader = Loader { node, shards: &mut loaded, folder, continues: None };
+    let mut loader = Loader { node, shards: &mut loaded, folder, continues: None, end: None };
     for file in manifest.data_files() {
         // Nothing may be cut: the writer has the file open, and what it has written is whole.
         loader.load(file, false).await?;
