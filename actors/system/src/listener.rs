@@ -92,6 +92,8 @@ async fn welcome(node: Arc<Node>, incoming: Incoming, address: PeerAddress, core
     }
     let limit = live.config.max_clients as usize;
     match node.clients.add(address, core, time::wall_ms(), limit) {
+        // Looked at after the client can be seen: one that the shutdown did not see to kill sees the shutdown.
+        Some(shared) if node.shutdown.is_asked() => node.clients.remove(shared.id),
         Some(shared) => {
             node.stats.total_connections_received.add(1);
             serve(node, shared, stream).await;

@@ -498,7 +498,8 @@ impl Running {
     /// Stops: no new connections, no more requests, everything in the log on the disk.
     async fn stop(self) {
         tracing::info!("stopping: no more requests");
-        self.listeners.stop();
+        // Listeners turn connections away from now on. They end last: with them goes the supervisor, and with that the log
+        // writer, which still has work to do.
         for client in self.node.clients.all() {
             client.kill();
         }
@@ -512,6 +513,7 @@ impl Running {
             self.node.log_closed.notified().await;
         }
         tracing::info!("stopped: everything acknowledged is on the disk");
+        self.listeners.stop();
         for core in self.cores.iter() {
             core.stop();
         }
