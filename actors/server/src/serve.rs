@@ -8,8 +8,10 @@ use anyhow::Context as _;
 use simurgh_kernel::core;
 use simurgh_kernel::disk::PlainDisk;
 use simurgh_kernel::signal::Signals;
-use simurgh_protocol::config::{AppendFsync, Config};
+use simurgh_protocol::config::{AppendFsync, Config, Supervised};
 use simurgh_system::node::{Node, Options};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,6 +48,8 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
     })
     .await?;
     tracing::info!("Ready to accept connections");
+    let _pid_file = PidFile::write(&config)?;
+    tell_supervisor(&config, "READY=1");
     let node = running.node.clone();
     core::spawn(async move {
         signals.next().await;
@@ -53,6 +57,46 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
     });
     running.until_shutdown().await;
     Ok(())
+}
+
+/// The file that holds the number of the process while it runs.
+struct PidFile(Option<PathBuf>);
+
+impl PidFile {
+    #[expect(clippy::disallowed_methods, reason = "the file belongs to the process, not to the simulated disk")]
+    fn write(config: &Config) -> anyhow::Result<Self> {
+        let path = config.pid_file.as_ref().map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()));
+        if let Some(path) = &path {
+            let number = format!("{}\n", std::process::id());
+            std::fs::write(path, number).with_context(|| format!("the pidfile {}", path.display()))?;
+        }
+        Ok(Self(path))
+    }
+}
+
+impl Drop for PidFile {
+    #[expect(clippy::disallowed_methods, reason = "the file belongs to the process, not to the simulated disk")]
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Tells systemd a state, if it is the one that wants to know: a datagram to the socket that it names.
+fn tell_supervisor(config: &Config, state: &str) {
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let is_wanted = matches!(config.supervised, Supervised::Systemd | Supervised::Auto);
+    let Some(path) = path.to_str().filter(|_| is_wanted) else { return };
+    // A name that begins with `@` is in the abstract namespace.
+    let address = match path.strip_prefix('@') {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(path),
+    };
+    let sent = address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
+    if let Err(error) = sent {
+        tracing::warn!(%error, "the service manager could not be told: {state}");
+    }
 }
 
 /// What a person should know at the start: where the data is, and what a reply promises.
