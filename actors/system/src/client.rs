@@ -81,6 +81,10 @@ pub struct Client {
     holds: VecDeque<(usize, u64)>,
     /// Time of the batch, in milliseconds of Unix time.
     pub now_ms: i64,
+    /// The cycle counter when the command that runs began.
+    ticks: u64,
+    /// Commands executed and not yet counted where others read it.
+    commands: u64,
 }
 
 impl std::fmt::Debug for Client {
@@ -154,6 +158,8 @@ impl Client {
             random: Random::new(node.seed ^ shared.id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             holds: VecDeque::new(),
             now_ms: time::wall_ms(),
+            ticks: 0,
+            commands: 0,
             live,
             generation,
             node,
@@ -195,9 +201,22 @@ impl Client {
         self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
         self.publish_input();
         self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
+        self.ticks = time::ticks();
+    }
+
+    /// Adds the commands executed since the last time to the counters that others read.
+    fn publish_commands(&mut self) {
+        let commands = std::mem::take(&mut self.commands);
+        if commands > 0 {
+            self.node.stats.total_commands_processed.add(commands);
+            // Nobody else counts here, so there is no need for an atomic addition.
+            let shared = &self.shared.commands;
+            shared.store(shared.load(Relaxed) + commands, Relaxed);
+        }
     }
 
     fn end_batch(&mut self) {
+        self.publish_commands();
         self.publish();
         let changes = self.effects.take_changes();
         if changes > 0 {
@@ -354,8 +373,13 @@ impl Client {
         first_hash: Option<u64>,
         shards: &mut dyn Shards,
     ) {
-        let started = time::ticks();
+        // A command begins where the one before it ended: one look at the cycle counter for each.
+        let started = self.ticks;
         let mark = self.reply.len();
+        if !matches!(command, Command::Data(_)) {
+            self.publish_commands();
+        }
+        self.commands += 1;
         let succeeded = match command {
             Command::Data(command) => {
                 self.with_context(shards, first_hash, |cx| simurgh_storage::execute(command, cx, args, raw))
@@ -372,7 +396,8 @@ impl Client {
         if !succeeded {
             self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
         }
-        self.node.called(self, command, args, started, succeeded);
+        self.ticks = time::ticks();
+        self.node.called(self, command, args, time::ticks_to_ns(started, self.ticks), succeeded);
         if self.node.monitor_count.load(Relaxed) > 0 {
             crate::commands::monitor::tell(self, command, args);
         }

@@ -28,6 +28,8 @@ pub enum ConnectionMessage {
 #[derive(Debug, Default)]
 pub struct Inbox {
     state: Mutex<InboxState>,
+    /// The connection has left its waker and nothing has come since: it need not look under the lock.
+    is_quiet: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +53,7 @@ impl Inbox {
                 state.pushed += bytes.len();
             }
             state.messages.push(message);
+            self.is_quiet.store(false, Ordering::Release);
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -69,14 +72,23 @@ impl Inbox {
         self.send(ConnectionMessage::Back(client));
     }
 
-    /// Takes what has come, or leaves the waker for what will.
+    /// Takes what has come, or leaves the waker for what will. Always called by the same task.
+    #[inline]
     pub fn take(&self, waker: &Waker) -> Vec<ConnectionMessage> {
+        if self.is_quiet.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        self.take_locked(waker)
+    }
+
+    fn take_locked(&self, waker: &Waker) -> Vec<ConnectionMessage> {
         let mut state = self.lock();
         if state.messages.is_empty() {
             match &mut state.waker {
                 Some(known) => known.clone_from(waker),
                 None => state.waker = Some(waker.clone()),
             }
+            self.is_quiet.store(true, Ordering::Release);
             return Vec::new();
         }
         state.pushed = 0;

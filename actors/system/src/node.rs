@@ -311,16 +311,10 @@ impl Node {
 
     /// A command has run: counters, SLOWLOG, MONITOR.
     #[inline]
-    pub(crate) fn called(&self, client: &Client, command: Command, args: &Args<'_>, started: u64, succeeded: bool) {
-        let ended = time::ticks();
-        self.stats.total_commands_processed.add(1);
-        // Nobody else counts here, so there is no need for an atomic addition.
-        let commands = &client.shared.commands;
-        commands.store(commands.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    pub(crate) fn called(&self, client: &Client, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
         if !succeeded {
             self.stats.total_error_replies.add(1);
         }
-        let nanos = time::ticks_to_ns(started, ended);
         let micros = nanos / 1000;
         let config = &client.live().config;
         self.command_stats.called(client.shared.core, command, nanos, succeeded, config.latency_tracking);
