@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 /// How long a server may take to answer its first PING.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// What the harnesses read from the environment. A server takes SIMURGH_* for configuration and refuses what it does
+/// not know, so these do not reach it.
+pub const HARNESS_VARIABLES: [&str; 3] = ["SIMURGH_BINARY", "SIMURGH_PORTS", "SIMURGH_ORACLES"];
+
 /// Which program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
@@ -119,7 +123,11 @@ impl Server {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("server.log"))?;
         let port = self.address.port().to_string();
         let folder = self.folder.to_string_lossy().into_owned();
-        let child = Command::new(&path)
+        let mut command = Command::new(&path);
+        for variable in HARNESS_VARIABLES {
+            command.env_remove(variable);
+        }
+        let child = command
             .args(["--port", &port, "--bind", "127.0.0.1", "--dir", &folder, "--save", ""])
             .args(&self.options)
             .current_dir(&self.folder)
