@@ -32,6 +32,9 @@ impl<'a> Options<'a> {
         let mut options = Self { count: COUNT, pattern: None, type_name: None };
         let mut index = 2;
         while index < args.len() {
+            if args.is(index, "NOVALUES") {
+                return Err(CommandError::Text("ERR NOVALUES option can only be used in HSCAN"));
+            }
             let value = args.get(index + 1).ok_or(CommandError::Syntax)?;
             if args.is(index, "COUNT") {
                 let count = parse_i64(value).ok_or(CommandError::NotAnInteger)?;
@@ -108,7 +111,9 @@ fn walk(cx: &mut Context<'_>, cursor: u64, options: &Options<'_>, found: &mut Fo
 }
 
 /// Reads a cursor as Redis does: an unsigned number as C's `strtoull` takes one, blanks and a sign in front included.
+/// A NUL ends the text, as it does there.
 fn parse_cursor(text: &[u8]) -> Option<u64> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or(text);
     if let Some(number) = parse_i64(text) {
         return u64::try_from(number).ok();
     }

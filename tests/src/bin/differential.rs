@@ -273,6 +273,15 @@ fn scan(side: &mut Side, client: usize, options: &[Vec<u8>]) -> Result<BTreeSet<
     bail!("SCAN does not end")
 }
 
+/// What a payload holds. Its end is the format's version (ours names the oldest that fits, so that older servers read
+/// it too) and a checksum over that.
+fn contents(payload: &[u8]) -> &[u8] {
+    &payload[..payload.len().saturating_sub(PAYLOAD_END)]
+}
+
+/// The version and the checksum.
+const PAYLOAD_END: usize = 2 + 8;
+
 /// The longest payload that has to be equal: beyond, strings are compressed, and each does that its own way.
 const EQUAL_PAYLOAD_MAX: usize = 30;
 
@@ -283,7 +292,7 @@ fn exchange(ours: &mut Side, oracle: &mut Side, client: usize, key: &[u8]) -> Re
         let differ = from_ours != from_oracle;
         return Ok(differ.then(|| (0, format!("DUMP\n  oracle {from_oracle:?}\n  ours   {from_ours:?}"))));
     };
-    if our != their && our.len().min(their.len()) <= EQUAL_PAYLOAD_MAX {
+    if contents(our) != contents(their) && our.len().min(their.len()) <= EQUAL_PAYLOAD_MAX {
         return Ok(Some((0, format!("DUMP\n  oracle {}\n  ours   {}", quote(their), quote(our)))));
     }
     let restore = |payload: &[u8]| words(&[b"RESTORE", b"exchanged", b"0", payload, b"REPLACE"]);
