@@ -292,7 +292,7 @@ fn exchange(ours: &mut Side, oracle: &mut Side, client: usize, key: &[u8]) -> Re
         let differ = from_ours != from_oracle;
         return Ok(differ.then(|| (0, format!("DUMP\n  oracle {from_oracle:?}\n  ours   {from_ours:?}"))));
     };
-    if contents(our) != contents(their) && our.len().min(their.len()) <= EQUAL_PAYLOAD_MAX {
+    if contents(our) != contents(their) && our.len().max(their.len()) <= EQUAL_PAYLOAD_MAX {
         return Ok(Some((0, format!("DUMP\n  oracle {}\n  ours   {}", quote(their), quote(our)))));
     }
     let restore = |payload: &[u8]| words(&[b"RESTORE", b"exchanged", b"0", payload, b"REPLACE"]);
