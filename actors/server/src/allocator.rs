@@ -2,6 +2,7 @@
 //! keyspace costs less than half on two-megabyte pages.
 #![allow(unsafe_code)]
 
+use simurgh_system::memory::{Allocator, AllocatorFigures};
 use tikv_jemalloc_ctl::{epoch, stats};
 
 #[global_allocator]
@@ -27,4 +28,39 @@ impl Conf {
 pub fn allocated() -> usize {
     let _ = epoch::advance();
     stats::allocated::read().unwrap_or(0)
+}
+
+/// The allocator as the node uses it.
+pub const HOOKS: Allocator = Allocator { figures, report, purge };
+
+fn figures() -> AllocatorFigures {
+    let _ = epoch::advance();
+    AllocatorFigures {
+        allocated: stats::allocated::read().unwrap_or(0),
+        active: stats::active::read().unwrap_or(0),
+        resident: stats::resident::read().unwrap_or(0),
+        muzzy: 0,
+    }
+}
+
+fn report() -> String {
+    let mut report = Vec::new();
+    match tikv_jemalloc_ctl::stats_print::stats_print(&mut report, Default::default()) {
+        Ok(()) => String::from_utf8_lossy(&report).into_owned(),
+        Err(error) => format!("no statistics: {error}"),
+    }
+}
+
+fn purge() {
+    // MALLCTL_ARENAS_ALL, as in <https://jemalloc.net/jemalloc.3.html#arena.i.purge>.
+    // SAFETY: this control reads and writes nothing, so it takes no value of any type.
+    let _ = unsafe {
+        tikv_jemalloc_sys::mallctl(
+            c"arena.4096.purge".as_ptr(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+        )
+    };
 }

@@ -45,6 +45,7 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
         disk: Arc::new(PlainDisk::with_ring(&folder)),
         allocated: Some(allocator::allocated),
         set_log_level: Some(logging::set_level),
+        allocator: Some(allocator::HOOKS),
     })
     .await?;
     tracing::info!("Ready to accept connections");

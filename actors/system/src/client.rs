@@ -7,6 +7,7 @@
 use crate::clients::ClientShared;
 use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
+use crate::memory::{Room, make_room};
 use crate::node::Node;
 use crate::reply_mode::ReplyMode;
 use crate::request::{BATCH_MAX, Incoming, Prepared};
@@ -22,6 +23,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+
+/// Replies that are made before an attempt to send them.
+const OUTPUT_STEP: usize = 256 * 1024;
+const OUTPUT_STEP_UNAUTHENTICATED: usize = 1024;
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +84,12 @@ pub struct Client {
     random: Random,
     /// From which byte of the replies on which position of the log must be safe.
     holds: VecDeque<(usize, u64)>,
+    /// How many bytes at the start of the replies have been sent.
+    pub(crate) sent: usize,
+    /// Length of the replies from which they are to be sent before more are made.
+    pub(crate) output_end: usize,
+    /// Whether there is room for the next command, where memory has a limit.
+    pub(crate) room: Room,
     /// Time of the batch, in milliseconds of Unix time.
     pub now_ms: i64,
     /// The cycle counter when the command that runs began.
@@ -108,10 +119,13 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
     let node = client.node.clone();
     client.begin_batch();
     client.prefetch_shared();
-    while client.wait.is_none() && client.close.is_none() {
+    while client.may_continue() {
         let Some(next) = client.incoming.peek() else { break };
         if client.is_held_back(&next) {
             break;
+        }
+        if client.room == Room::Unknown && client.live.config.max_memory_bytes > 0 {
+            client.room = make_room(&node, &client.live);
         }
         let wanted = client.shards_wanted(&next);
         if wanted == 0 {
@@ -157,6 +171,9 @@ impl Client {
             effects: Effects::default(),
             random: Random::new(node.seed ^ shared.id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             holds: VecDeque::new(),
+            sent: 0,
+            output_end: 0,
+            room: Room::Unknown,
             now_ms: time::wall_ms(),
             ticks: 0,
             commands: 0,
@@ -202,6 +219,13 @@ impl Client {
         self.publish_input();
         self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
         self.ticks = time::ticks();
+        self.output_end = self.reply.len() + if self.authenticated { OUTPUT_STEP } else { OUTPUT_STEP_UNAUTHENTICATED };
+    }
+
+    /// Whether the next request may be executed before the replies so far are sent.
+    #[inline]
+    fn may_continue(&self) -> bool {
+        self.wait.is_none() && self.close.is_none() && self.reply.len() < self.output_end
     }
 
     /// Adds the commands executed since the last time to the counters that others read.
@@ -239,21 +263,29 @@ impl Client {
     pub(crate) fn run_held(&mut self, held: &mut Held<'_, Shard, Self>) {
         let set = held.set();
         let reply_start = self.reply.len();
+        let max = self.live.config.max_memory_bytes as usize;
         let mut incoming = std::mem::take(&mut self.incoming);
-        if incoming.waiting().len() > 1 {
+        if incoming.is_fresh() {
             self.prefetch(&incoming, held);
         }
-        let mut shards = HeldShards(held);
-        while let Some(next) = incoming.peek() {
-            if self.wait.is_some() || self.close.is_some() || self.shards_wanted(&next) & !set != 0 {
+        while self.may_continue() {
+            let Some(next) = incoming.peek() else { break };
+            if self.shards_wanted(&next) & !set != 0 {
                 break;
             }
             // A pause holds all shards when it begins: looked at here, with shards held, none is overlooked.
             if self.is_held_back(&next) {
                 break;
             }
-            self.step(&incoming, &next, &mut shards);
+            if max > 0 && self.room == Room::Unknown && self.node.memory.is_over(&self.node, max) {
+                // Room is made by whoever holds nothing.
+                break;
+            }
+            self.step(&incoming, &next, &mut HeldShards(held));
             incoming.advance();
+            if max > 0 {
+                self.publish_sizes(held);
+            }
         }
         self.incoming = incoming;
         self.settle(held, reply_start);
@@ -290,22 +322,32 @@ impl Client {
             self.holds.pop_front();
         }
         match self.holds.front() {
-            Some((start, position)) => (*start, Some(*position)),
-            None => (self.reply.len(), None),
+            Some((start, position)) => (*start - self.sent, Some(*position)),
+            None => (self.reply.len() - self.sent, None),
         }
     }
 
-    /// The first `count` bytes of the replies have been sent.
+    /// The first `count` bytes that have not been sent.
+    pub(crate) fn unsent(&self, count: usize) -> &[u8] {
+        &self.reply.bytes()[self.sent..self.sent + count]
+    }
+
+    /// `count` more bytes of the replies have been sent. What was sent is given up once it is the larger half, so that a large
+    /// reply to a slow reader is not moved for every piece of it.
     pub(crate) fn sent(&mut self, count: usize) {
+        self.sent += count;
         let buffer = self.reply.buffer();
-        if count == buffer.len() {
+        if self.sent == buffer.len() {
             buffer.clear();
+        } else if self.sent > buffer.len() / 2 {
+            buffer.drain(..self.sent);
         } else {
-            buffer.drain(..count);
+            return;
         }
         for hold in &mut self.holds {
-            hold.0 = hold.0.saturating_sub(count);
+            hold.0 = hold.0.saturating_sub(self.sent);
         }
+        self.sent = 0;
     }
 
     /// The first pass over a batch when there are several shards: all are held for as long as it takes to ask for the memory
@@ -357,6 +399,7 @@ impl Client {
             Err(error) => self.refuse(next.found, &error),
         }
         self.reply_mode.end(&mut self.reply);
+        self.room = Room::Unknown;
     }
 
     /// Leaves MULTI without executing anything.

@@ -141,6 +141,11 @@ pub struct ClientShared {
     pub output_peak: AtomicU64,
     /// A request of its waits for the end of a pause.
     pub is_paused: AtomicBool,
+    /// Its part of the memory of all clients.
+    pub counted_memory: AtomicU64,
+    /// Since when more output waits than the soft limit allows, in milliseconds of Unix time; 0 while it does not.
+    pub over_soft_since_ms: AtomicI64,
+    pub is_authenticated: AtomicBool,
     pub net_input: AtomicU64,
     pub net_output: AtomicU64,
     pub commands: AtomicU64,
@@ -174,6 +179,9 @@ impl ClientShared {
             output_capacity: AtomicU64::new(0),
             output_peak: AtomicU64::new(0),
             is_paused: AtomicBool::new(false),
+            counted_memory: AtomicU64::new(0),
+            over_soft_since_ms: AtomicI64::new(0),
+            is_authenticated: AtomicBool::new(true),
             net_input: AtomicU64::new(0),
             net_output: AtomicU64::new(0),
             commands: AtomicU64::new(0),
@@ -224,7 +232,7 @@ impl Client {
     /// The same for what waits to be sent.
     pub(crate) fn publish_output(&self) {
         let (shared, relaxed) = (&self.shared, Ordering::Relaxed);
-        let output = self.reply.len() as u64;
+        let output = self.output_waiting() as u64;
         shared.output.store(output, relaxed);
         shared.output_capacity.store(self.reply.capacity() as u64, relaxed);
         if output > shared.output_peak.load(relaxed) {

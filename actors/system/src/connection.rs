@@ -6,7 +6,9 @@
 
 use crate::client::{Client, Close, Ran, Wait, run};
 use crate::clients::{ClientShared, ConnectionMessage};
+use crate::memory;
 use crate::node::Node;
+use crate::request::Incoming;
 use simurgh_kernel::net::Stream;
 use simurgh_kernel::{core, time};
 use std::cell::RefCell;
@@ -18,29 +20,58 @@ use std::task::{Context, Poll, ready};
 
 /// Room that a read should find, in bytes.
 const READ_ROOM: usize = 16 * 1024;
+const READ_ROOM_UNAUTHENTICATED: usize = 1024;
 /// The most room that is made at once for an argument still being received: memory follows what has arrived.
 const READ_ROOM_MAX: usize = 1 << 20;
 /// Reply buffers above this are given back once they are empty.
 const REPLY_KEPT: usize = 64 * 1024;
-/// Read buffers that a core keeps for its connections.
+/// Buffers of requests and replies up to this size are kept for the core's next connection.
+const POOLED_BYTES_MAX: usize = 256 * 1024;
+/// How many of each a core keeps.
 const POOLED: usize = 16;
-/// Replies that may wait before the connection stops reading more requests.
-const OUTPUT_PAUSE: usize = 1 << 20;
+
+/// What a connection needs while it has requests to execute or replies to send, and at no other time.
+struct Buffers {
+    incoming: Incoming,
+    replies: Vec<u8>,
+}
 
 thread_local! {
-    /// Read buffers: a connection holds one only while it has unfinished requests.
-    static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    /// The buffers of connections that are at rest: ten thousand idle ones take none.
+    static POOL: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
 }
 
-fn take_buffer() -> Vec<u8> {
-    POOL.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(READ_ROOM))
+/// How much a read may bring at least. Who has not authenticated gets little, as one of many who may not be welcome.
+fn read_room(client: &Client) -> usize {
+    if client.authenticated { READ_ROOM } else { READ_ROOM_UNAUTHENTICATED }
 }
 
-fn return_buffer(buffer: Vec<u8>) {
-    if buffer.is_empty() && (READ_ROOM..=4 * READ_ROOM).contains(&buffer.capacity()) {
+/// Gives an idle client buffers to read into.
+fn lend_buffers(client: &mut Client) {
+    let pooled = if client.authenticated { POOL.with_borrow_mut(Vec::pop) } else { None };
+    match pooled {
+        Some(buffers) => {
+            client.incoming = buffers.incoming;
+            if client.reply.capacity() == 0 {
+                *client.reply.buffer() = buffers.replies;
+            }
+        }
+        None => client.incoming.buffer = Vec::with_capacity(read_room(client)),
+    }
+}
+
+/// Takes the buffers back from a client that has nothing to execute, and the replies' too if they have been sent.
+fn take_buffers_back(client: &mut Client) {
+    if !client.incoming.is_at_rest() {
+        return;
+    }
+    let replies = if client.reply.is_empty() { std::mem::take(client.reply.buffer()) } else { Vec::new() };
+    let buffers = Buffers { incoming: std::mem::take(&mut client.incoming), replies };
+    let bytes = buffers.incoming.memory() + buffers.replies.capacity();
+    if buffers.incoming.buffer.capacity() >= READ_ROOM && bytes <= POOLED_BYTES_MAX {
         POOL.with_borrow_mut(|pool| {
             if pool.len() < POOLED {
-                pool.push(buffer);
+                pool.push(buffers);
             }
         });
     }
@@ -104,7 +135,7 @@ struct Connection {
 
 /// What a connection has waited for.
 enum Event {
-    /// Bytes were read, or the stream ended.
+    /// Bytes were read.
     Read,
     /// Messages.
     Messages(Vec<ConnectionMessage>),
@@ -139,7 +170,10 @@ impl Connection {
     /// Takes a message.
     fn accept(&mut self, message: ConnectionMessage) {
         match message {
-            ConnectionMessage::Back(client) => self.client = Some(client),
+            ConnectionMessage::Back(client) => {
+                self.has_more = client.is_output_due();
+                self.client = Some(client);
+            }
             ConnectionMessage::Kill => self.is_killed = true,
             ConnectionMessage::Push(bytes) => self.pushed.push(bytes),
             ConnectionMessage::Look => {}
@@ -164,11 +198,11 @@ impl Connection {
         match self.poll_write(cx) {
             Poll::Ready(Err(())) => return Poll::Ready(Event::Broken),
             Poll::Ready(Ok(true)) => return Poll::Ready(Event::Finished),
-            Poll::Ready(Ok(false)) if self.has_more => {
-                self.has_more = false;
-                return Poll::Ready(Event::Resume);
-            }
             Poll::Ready(Ok(false)) | Poll::Pending => {}
+        }
+        if self.has_more && self.client.as_ref().is_some_and(|client| !client.must_pause()) {
+            self.has_more = false;
+            return Poll::Ready(Event::Resume);
         }
         if let Some(pause) = &mut self.pause {
             ready!(pause.as_mut().poll(cx));
@@ -185,7 +219,10 @@ impl Connection {
             let client = self.client.as_mut().expect("the caller has looked");
             let (sendable, waits_for) = client.sendable();
             if sendable == 0 {
-                let Some(position) = waits_for else { return Poll::Ready(Ok(client.close.is_some())) };
+                let Some(position) = waits_for else {
+                    memory::check_output(&self.node, client);
+                    return Poll::Ready(Ok(client.close.is_some()));
+                };
                 if self.asked_for != position {
                     self.asked_for = position;
                     self.node.log.wake_when_safe(self.shared.core, position, cx.waker());
@@ -196,7 +233,8 @@ impl Connection {
                 }
                 continue;
             }
-            match self.stream.poll_write_some(cx, &client.reply.bytes()[..sendable]) {
+            match self.stream.poll_write_some(cx, client.unsent(sendable)) {
+                Poll::Pending if !memory::check_output(&self.node, client) => return Poll::Ready(Err(())),
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {
                     client.sent(count);
@@ -216,22 +254,21 @@ impl Connection {
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let client = self.client.as_mut().expect("the caller has looked");
-        if client.close.is_some() || self.at_end || client.reply.len() > OUTPUT_PAUSE || self.node.is_congested() {
+        if client.close.is_some() || self.at_end || client.must_pause() || self.node.is_congested() {
             return Poll::Pending;
         }
-        let incoming = &mut client.incoming;
-        if incoming.buffer.capacity() == 0 {
-            incoming.buffer = take_buffer();
+        if client.incoming.buffer.capacity() == 0 {
+            lend_buffers(client);
         }
-        let room = incoming.wanted_room().clamp(READ_ROOM, READ_ROOM_MAX);
+        let least = read_room(client);
+        let incoming = &mut client.incoming;
+        let room = incoming.wanted_room().clamp(least, READ_ROOM_MAX);
         if incoming.buffer.capacity() - incoming.buffer.len() < room / 4 {
             incoming.buffer.reserve(room);
         }
         match self.stream.poll_read_into(cx, &mut incoming.buffer) {
             Poll::Pending => {
-                if incoming.buffer.is_empty() {
-                    return_buffer(std::mem::take(&mut incoming.buffer));
-                }
+                take_buffers_back(client);
                 Poll::Pending
             }
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Event::Broken),
@@ -247,6 +284,9 @@ impl Connection {
     /// Executes everything that can be executed; whether the connection lives on.
     async fn execute(&mut self) -> bool {
         loop {
+            if self.has_more {
+                return true;
+            }
             let Some(mut client) = self.client.take() else { return true };
             if client.close == Some(Close::Now) || self.shared.close_asap.load(Relaxed) {
                 self.client = Some(client);
@@ -257,8 +297,7 @@ impl Connection {
                 client.parse();
             }
             if client.incoming.peek().is_none() {
-                self.rest(client);
-                return true;
+                return self.rest(client);
             }
             if client.incoming.peek().is_some_and(|next| client.is_held_back(&next)) {
                 self.client = Some(client);
@@ -281,6 +320,7 @@ impl Connection {
                     if is_closing {
                         client.incoming.discard();
                     }
+                    self.has_more = client.is_output_due();
                     self.client = Some(client);
                     if let Some(wait) = wait {
                         self.perform(wait).await;
@@ -288,22 +328,14 @@ impl Connection {
                     if is_closing {
                         return true;
                     }
-                    if self.output_waits() {
-                        self.has_more = true;
-                        return true;
-                    }
                 }
             }
         }
     }
 
-    /// Whether so much output waits that it should be sent before more is made.
-    fn output_waits(&self) -> bool {
-        self.client.as_ref().is_some_and(|client| client.reply.len() > OUTPUT_PAUSE / 4)
-    }
-
-    /// Nothing to execute: reports a protocol error, if that is what ended the stream, and gives the buffer back.
-    fn rest(&mut self, mut client: Box<Client>) {
+    /// Nothing to execute: reports a protocol error, if that is what ended the stream, and gives the buffer back. Whether the
+    /// connection lives on: its buffers may be too large.
+    fn rest(&mut self, mut client: Box<Client>) -> bool {
         if let Some(error) = client.incoming.error.take() {
             if !client.reply_mode.is_silent() {
                 client.reply.error(error);
@@ -311,13 +343,11 @@ impl Connection {
             client.close = Some(Close::AfterReply);
             client.incoming.discard();
         }
-        let incoming = &mut client.incoming;
-        if incoming.buffer.is_empty() {
-            return_buffer(std::mem::take(&mut incoming.buffer));
-        }
+        take_buffers_back(&mut client);
         client.publish_input();
-        self.node.check_buffers(&mut client);
+        let may_stay = memory::check_buffers(&self.node, &mut client);
         self.client = Some(client);
+        may_stay
     }
 
     /// The next request is held back: the connection stays where it is reached by messages and can send.

@@ -54,6 +54,7 @@ impl Actor for Cron {
         if !node.shutdown.is_asked() && !node.cron_paused.load(Relaxed) {
             sample(node);
             expire(node).await;
+            crate::memory::keep_room(node).await;
             crate::memory::check_all(node);
             if state.rounds.is_multiple_of(hz) {
                 close_idle(node);
@@ -105,6 +106,7 @@ fn expire_step(node: &Node, held: &mut Held<'_, Shard, Client>, index: usize) ->
     if effects.has_records() {
         shard.log_position = node.log.append(0, &effects);
     }
+    node.memory.publish(shard);
     is_more_due
 }
 

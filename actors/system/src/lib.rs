@@ -20,7 +20,7 @@ mod cron;
 mod listener;
 pub mod log;
 mod log_writer;
-mod memory;
+pub mod memory;
 pub mod node;
 mod recovery;
 pub mod reply_mode;

@@ -84,6 +84,9 @@ pub struct Log {
     pub(crate) writer: Notify,
     /// Bytes in the buffer at the last look.
     backlog: AtomicU64,
+    /// Memory of the buffer, and of the one that is being written.
+    capacity: AtomicU64,
+    capacity_taken: AtomicU64,
     waiting: Vec<Waiting>,
     refusal: Mutex<Option<String>>,
     refuses: AtomicBool,
@@ -106,6 +109,8 @@ impl Log {
             told: AtomicBool::new(false),
             writer: Notify::new(),
             backlog: AtomicU64::new(0),
+            capacity: AtomicU64::new(0),
+            capacity_taken: AtomicU64::new(0),
             waiting: (0..cores).map(|_| Waiting::default()).collect(),
             refusal: Mutex::new(None),
             refuses: AtomicBool::new(false),
@@ -154,6 +159,7 @@ impl Log {
                 stream.buffer.extend_from_slice(bytes);
             }
             stream.end += (stream.buffer.len() - before) as u64;
+            self.capacity.store(stream.buffer.capacity() as u64, Ordering::Relaxed);
             (stream.end, stream.buffer.len())
         };
         self.backlog.store(waiting as u64, Ordering::Relaxed);
@@ -168,6 +174,8 @@ impl Log {
         self.told.store(false, Ordering::Release);
         let mut stream = self.stream();
         self.backlog.store(0, Ordering::Relaxed);
+        self.capacity.store(spare.capacity() as u64, Ordering::Relaxed);
+        self.capacity_taken.store(stream.buffer.capacity() as u64, Ordering::Relaxed);
         (std::mem::replace(&mut stream.buffer, spare), stream.end)
     }
 
@@ -181,6 +189,12 @@ impl Log {
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.backlog.load(Ordering::Relaxed) as usize
+    }
+
+    /// Memory of its buffers, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        (self.capacity.load(Ordering::Relaxed) + self.capacity_taken.load(Ordering::Relaxed)) as usize
     }
 
     /// Everything before this position is safe in the mode in force.

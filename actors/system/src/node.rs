@@ -11,6 +11,7 @@ use crate::commands::slowlog::SlowLog;
 use crate::configuration::Configuration;
 use crate::log::{CONGESTED_BYTES, Log, Mode};
 use crate::log_writer::LogWriter;
+use crate::memory::{Allocator, Gauge};
 use crate::recovery::{RecoveryError, recover};
 use crate::samples::Samples;
 use crate::stats::Stats;
@@ -49,6 +50,8 @@ pub struct Options {
     pub allocated: Option<fn() -> usize>,
     /// Changes how much the process logs.
     pub set_log_level: Option<fn(LogLevel)>,
+    /// What else the allocator can do.
+    pub allocator: Option<Allocator>,
 }
 
 /// How far loading has come.
@@ -153,7 +156,11 @@ pub struct Node {
     /// CLIENT PAUSE.
     pub pause: crate::commands::pause::Pause,
     pub(crate) set_log_level: Option<fn(LogLevel)>,
-    allocated: Option<fn() -> usize>,
+    /// The memory in use, and who must go when it is too much.
+    pub memory: Gauge,
+    /// The allocator, where there is one to ask.
+    pub allocator: Option<Allocator>,
+    pub(crate) allocated: Option<fn() -> usize>,
     reaper: Core,
 }
 
@@ -201,6 +208,7 @@ impl Node {
         let config = options.settings.config();
         let core_count = if config.threads == 0 { core::available_cores() } else { config.threads as usize };
         let node = Arc::new(Self::new(options, &config, core_count)?);
+        node.memory.startup.store(node.allocated().unwrap_or(0), Ordering::Relaxed);
         let cores: Result<Vec<Core>, _> = (0..core_count).map(|index| Core::start("core", index)).collect();
         let cores = Arc::new(cores.map_err(StartError::Thread)?);
         for core in cores.iter() {
@@ -258,6 +266,8 @@ impl Node {
             shutdown: Shutdown::default(),
             pause: crate::commands::pause::Pause::default(),
             set_log_level: options.set_log_level,
+            memory: Gauge::new(shard_count),
+            allocator: options.allocator,
             allocated: options.allocated,
             reaper: Core::start("reaper", 0).map_err(StartError::Thread)?,
         })
@@ -303,8 +313,8 @@ impl Node {
             let why = self.log.refusal().unwrap_or_default();
             return Err(CommandError::Owned(format!("MISCONF Errors writing to the AOF file: {why}")));
         }
-        if client.live().config.max_memory_bytes > 0 {
-            crate::memory::admit(self, client, flags)?;
+        if client.is_without_room() && client.needs_memory(command) {
+            return Err(CommandError::Text("OOM command not allowed when used memory > 'maxmemory'."));
         }
         Ok(())
     }
@@ -338,24 +348,6 @@ impl Node {
         if self.allocated.is_some() { "jemalloc" } else { "libc" }
     }
 
-    /// Bytes in use: by the allocator's count where there is one, else by the keyspace's.
-    #[must_use]
-    pub fn used_memory(&self) -> usize {
-        self.allocated.map_or_else(|| self.keyspace_bytes(), |allocated| allocated())
-    }
-
-    /// Bytes that the keyspace counts.
-    #[must_use]
-    pub fn keyspace_bytes(&self) -> usize {
-        let mut bytes = 0;
-        for index in 0..self.layout.shards {
-            if let Some(mut held) = self.shards.try_hold(1 << index) {
-                bytes += held.get(index).bytes();
-            }
-        }
-        bytes
-    }
-
     /// Whether the log has fallen so far behind that nothing more should be read from clients.
     #[must_use]
     pub fn is_congested(&self) -> bool {
@@ -367,18 +359,15 @@ impl Node {
         self.reaper.spawn(async move { drop(databases) });
     }
 
-    /// A client's buffers are looked at once it has nothing to execute.
-    pub(crate) fn check_buffers(&self, client: &mut Client) {
-        crate::memory::check_buffers(self, client);
-    }
-
     /// A connection has ended: its watches end.
     pub(crate) async fn leave(&self, mut client: Box<Client>) {
         let shards = client.watch.shards();
-        while shards != 0 {
+        if shards == 0 {
+            return;
+        }
+        loop {
             if let Some(mut held) = self.shards.try_hold(shards) {
-                client.watch.end(&self.layout, &mut crate::shard::HeldShards(&mut held));
-                break;
+                return client.watch.end(&self.layout, &mut crate::shard::HeldShards(&mut held));
             }
             core::yield_now().await;
         }
@@ -387,6 +376,7 @@ impl Node {
     /// Removes a client from the registry.
     pub(crate) fn forget_client(&self, shared: &Arc<ClientShared>) {
         self.clients.remove(shared.id);
+        crate::memory::forget(self, shared);
         if shared.is_monitor.load(Ordering::Relaxed) {
             crate::commands::monitor::forget(self, shared);
         }

@@ -10,6 +10,8 @@ use simurgh_storage::Layout;
 
 /// How many requests are parsed before they are executed.
 pub(crate) const BATCH_MAX: usize = 128;
+/// The same before authentication, where nobody needs many.
+const BATCH_UNAUTHENTICATED: usize = 8;
 
 /// A parsed request and what could be found out about it without its shard.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,17 @@ impl Incoming {
     /// The requests that are parsed and not executed.
     pub fn waiting(&self) -> &[Prepared] {
         &self.requests[self.next.min(self.requests.len())..]
+    }
+
+    /// Whether nothing has been received that is not executed.
+    pub fn is_at_rest(&self) -> bool {
+        self.buffer.is_empty() && self.peek().is_none() && self.error.is_none()
+    }
+
+    /// Whether a batch of several requests begins.
+    #[inline]
+    pub fn is_fresh(&self) -> bool {
+        self.next == 0 && self.requests.len() > 1
     }
 
     /// Moves on behind the next request.
@@ -119,7 +132,8 @@ impl Incoming {
 
     /// Parses up to a batch of requests.
     pub fn parse(&mut self, layout: &Layout, limits: Limits) {
-        while self.requests.len() < BATCH_MAX && self.error.is_none() {
+        let most = if limits.unauthenticated { BATCH_UNAUTHENTICATED } else { BATCH_MAX };
+        while self.requests.len() < most && self.error.is_none() {
             match self.parser.next(&self.buffer, self.start, &mut self.ranges, limits) {
                 Ok(Progress::Incomplete) => return,
                 Ok(Progress::Request(request)) => {

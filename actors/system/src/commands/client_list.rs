@@ -114,6 +114,13 @@ fn last_command(client: &ClientShared) -> &'static str {
     index.and_then(Command::spec_at).map_or("NULL", |spec| spec.name)
 }
 
+/// The line of a client, for the server's own log.
+pub(crate) fn line(client: &ClientShared) -> String {
+    let mut out = Vec::new();
+    write_line(&mut out, client, 0, simurgh_kernel::time::wall_ms());
+    String::from_utf8_lossy(&out).trim_end().to_owned()
+}
+
 /// Writes what is known of a client as one line.
 fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, now_ms: i64) {
     let texts = client.texts().clone();

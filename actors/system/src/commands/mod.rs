@@ -4,7 +4,7 @@
 
 pub mod client;
 mod client_kill;
-mod client_list;
+pub(crate) mod client_list;
 pub mod command;
 pub mod config;
 pub mod connection;

@@ -4,7 +4,7 @@
 //! transaction is atomic over any keys, and its records stand between MULTI and EXEC in the log.
 
 use crate::client::Client;
-use simurgh_protocol::command::Command;
+use simurgh_protocol::command::{Command, CommandFlags};
 use simurgh_protocol::resp::Range;
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::{Shards, WatchFlag};
@@ -18,6 +18,7 @@ pub struct Transaction {
     shards: u64,
     may_write: bool,
     is_aborted: bool,
+    needs_memory: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,7 @@ impl Transaction {
         }
         self.shards |= shards;
         self.may_write |= command.spec().flags.intersects(crate::admission::MAY_WRITE);
+        self.needs_memory |= command.spec().flags.contains(CommandFlags::DENYOOM);
     }
 
     /// A request was refused: EXEC will do nothing.
@@ -68,6 +70,12 @@ impl Transaction {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.buffer.capacity() + self.ranges.capacity() * size_of::<Range>()
+    }
+
+    /// Whether one of the queued commands may need more memory.
+    #[must_use]
+    pub fn needs_memory(&self) -> bool {
+        self.needs_memory
     }
 
     /// The shards that the queued commands need.
