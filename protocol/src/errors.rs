@@ -3,6 +3,8 @@
 //! The texts are the contract of Redis 8.2.3. Errors of the command table (unknown command, arity) are in `command`, those of
 //! the wire in `resp::request`.
 
+use crate::resp::Reply;
+
 /// A command's error; its `Display` is the line after the `-`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant is its text")]
@@ -49,4 +51,27 @@ pub enum CommandError {
     /// As `Text`, with parts that come from the request.
     #[error("{0}")]
     Owned(String),
+    /// The whole text, which repeats what the client sent and may be no UTF-8; see [`CommandError::repeats`].
+    #[error("{}", String::from_utf8_lossy(.0))]
+    Repeats(Box<[u8]>),
+}
+
+impl CommandError {
+    /// An error that repeats a word of the client, byte for byte up to the first zero byte, as C prints it.
+    #[cold]
+    #[must_use]
+    pub fn repeats(before: &str, word: &[u8], after: &str) -> Self {
+        let word = word.split(|byte| *byte == 0).next().unwrap_or(word);
+        Self::Repeats([before.as_bytes(), word, after.as_bytes()].concat().into())
+    }
+
+    /// Answers with the error.
+    #[cold]
+    pub fn reply(&self, reply: &mut Reply) {
+        if let Self::Repeats(text) = self {
+            reply.error_bytes(text);
+        } else {
+            reply.error(self);
+        }
+    }
 }

@@ -20,7 +20,7 @@ pub fn execute(command: DataCommand, cx: &mut Context<'_>, args: &Args<'_>, raw:
     let succeeded = result.is_ok();
     if let Err(error) = result {
         cx.reply.truncate(mark);
-        cx.reply.error(error);
+        error.reply(cx.reply);
     }
     cx.effects.finish(cx.database, raw, args.from(0));
     succeeded

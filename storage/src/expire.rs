@@ -60,10 +60,7 @@ impl Conditions {
                 b"XX" => conditions.present = true,
                 b"GT" => conditions.later = true,
                 b"LT" => conditions.sooner = true,
-                _ => {
-                    let option = String::from_utf8_lossy(option);
-                    return Err(CommandError::Owned(format!("ERR Unsupported option {option}")));
-                }
+                _ => return Err(CommandError::repeats("ERR Unsupported option ", option, "")),
             }
         }
         if conditions.absent && (conditions.present || conditions.later || conditions.sooner) {

@@ -87,7 +87,7 @@ impl Fixture {
         };
         if let Err(error) = handler(&mut cx, &args) {
             reply.truncate(0);
-            reply.error(error);
+            error.reply(&mut reply);
         }
         effects.finish(self.database, None, args.from(0));
         self.log.extend(record_words(&effects));

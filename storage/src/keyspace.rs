@@ -124,11 +124,26 @@ pub fn swapdb(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     };
     let (first, second) = (in_range(first)?, in_range(second)?);
     if first != second {
+        drop_expired_watched(cx, first, second);
+        drop_expired_watched(cx, second, first);
         cx.each_shard(|shard| shard.swap_databases(first, second));
     }
     cx.effects.change();
     cx.reply.ok();
     Ok(())
+}
+
+/// Removes from `arriving` what has expired of the keys that are watched in `database`: to their watchers those keys are
+/// not there, so bringing them is no change, and neither is their removal later on.
+fn drop_expired_watched(cx: &mut Context<'_>, database: usize, arriving: usize) {
+    let mut watched = Vec::new();
+    cx.each_shard(|shard| watched.append(&mut shard.watched_in(database)));
+    cx.in_database(arriving, |cx| {
+        for bytes in &watched {
+            let key = cx.key(bytes);
+            cx.peek(&key);
+        }
+    });
 }
 
 /// The number of a database as SWAPDB reads it, before its range is checked.
@@ -250,5 +265,17 @@ mod tests {
         assert_eq!(flags.map(|flag| flag.is_set()), [true, true, false]);
         assert_eq!(fixture.reply(dbsize, &["DBSIZE"]), ":5 ");
         assert_eq!(fixture.reply(generic::exists, &["EXISTS", "b1", "a1"]), ":1 ");
+    }
+
+    #[test]
+    fn a_swap_that_brings_an_expired_key_is_no_change_to_who_watches_its_name() {
+        let mut fixture = filled();
+        fixture.reply(expire::pexpire, &["PEXPIRE", "a1", "5"]);
+        let flags = [watch(&mut fixture, 1, "a1"), watch(&mut fixture, 1, "a2")];
+        fixture.now_ms += 5;
+        assert_eq!(fixture.run(swapdb, &["SWAPDB", "0", "1"]).1, ["DEL a1", "SWAPDB 0 1"]);
+        fixture.database = 1;
+        assert_eq!(fixture.reply(generic::exists, &["EXISTS", "a1", "a2"]), ":1 ");
+        assert_eq!(flags.map(|flag| flag.is_set()), [false, true]);
     }
 }

@@ -188,6 +188,13 @@ impl Shard {
         }
     }
 
+    /// The keys watched in a database.
+    #[must_use]
+    pub fn watched_in(&self, database: usize) -> Vec<Vec<u8>> {
+        let from = (database, Vec::new());
+        self.watched.range(from..).take_while(|((at, _), _)| *at == database).map(|((_, key), _)| key.clone()).collect()
+    }
+
     /// Watches a key for a client.
     pub fn watch(&mut self, database: usize, key: &Key<'_>, flag: &WatchFlag) {
         let place = (database, key.bytes.to_vec());

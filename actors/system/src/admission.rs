@@ -111,7 +111,7 @@ impl Client {
         }
         match refusal {
             Refusal::Table(error) => error.reply(&mut self.reply),
-            Refusal::Command(error) => self.reply.error(error),
+            Refusal::Command(error) => error.reply(&mut self.reply),
             Refusal::Http => {
                 tracing::warn!(
                     client = self.shared.id,

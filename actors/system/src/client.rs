@@ -451,7 +451,7 @@ impl Client {
             Ok(()) => true,
             Err(error) => {
                 self.reply.truncate(mark);
-                self.reply.error(error);
+                error.reply(&mut self.reply);
                 false
             }
         }

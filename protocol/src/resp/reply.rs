@@ -107,6 +107,12 @@ impl Reply {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// An error line whose bytes may be no UTF-8.
+    pub fn error_bytes(&mut self, text: &[u8]) {
+        self.out.push(b'-');
+        self.line(text);
+    }
+
     fn line(&mut self, text: &[u8]) {
         self.out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n' | 0) { b' ' } else { *byte }));
         self.out.extend_from_slice(b"\r\n");

@@ -52,13 +52,12 @@ pub fn setname(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -
 /// CLIENT SETINFO (LIB-NAME | LIB-VER) value.
 pub fn setinfo(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
     let (is_name, is_version) = (args.is(2, "LIB-NAME"), args.is(2, "LIB-VER"));
-    let attribute = String::from_utf8_lossy(args.at(2));
     if !is_name && !is_version {
-        return Err(CommandError::Owned(format!("ERR Unrecognized option '{attribute}'")));
+        return Err(CommandError::repeats("ERR Unrecognized option '", args.at(2), "'"));
     }
     if !is_word(args.at(3)) {
-        let text = format!("ERR {attribute} cannot contain spaces, newlines or special characters.");
-        return Err(CommandError::Owned(text));
+        let after = " cannot contain spaces, newlines or special characters.";
+        return Err(CommandError::repeats("ERR ", args.at(2), after));
     }
     let mut texts = client.shared.texts();
     let text = if is_name { &mut texts.lib_name } else { &mut texts.lib_ver };
@@ -109,10 +108,7 @@ pub fn no_touch(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) 
 /// CLIENT PAUSE timeout \[WRITE | ALL\]. All shards are held, so no write is under way when it is answered.
 pub fn pause(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
     if args.len() > 4 {
-        let word = String::from_utf8_lossy(args.at(1)).into_owned();
-        return Err(CommandError::Owned(format!(
-            "ERR unknown subcommand or wrong number of arguments for '{word}'. Try CLIENT HELP."
-        )));
+        return Err(super::wrong_subcommand(args, "CLIENT"));
     }
     let wanted = match (args.len(), args.is(3, "WRITE"), args.is(3, "ALL")) {
         (3, ..) | (_, _, true) => Paused::All,

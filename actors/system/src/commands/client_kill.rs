@@ -55,8 +55,7 @@ impl Filter {
         } else if args.is(index, "USER") {
             // There is one user, so the filter leaves out nobody.
             if value != b"default" {
-                let name = String::from_utf8_lossy(value).into_owned();
-                return Err(CommandError::Owned(format!("ERR No such user '{name}'")));
+                return Err(CommandError::repeats("ERR No such user '", value, "'"));
             }
         } else if args.is(index, "SKIPME") {
             self.keeps_caller = match (args.is(index + 1, "YES"), args.is(index + 1, "NO")) {

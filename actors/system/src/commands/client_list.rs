@@ -43,7 +43,7 @@ impl ClientType {
 
 /// The error for a type that does not exist.
 pub(crate) fn unknown_type(name: &[u8]) -> CommandError {
-    CommandError::Owned(format!("ERR Unknown client type '{}'", String::from_utf8_lossy(name)))
+    CommandError::repeats("ERR Unknown client type '", name, "'")
 }
 
 /// CLIENT LIST \[TYPE type | ID id \[id ...\]\].

@@ -31,7 +31,12 @@ pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Re
     let node = client.node.clone();
     let _alone = node.setting.lock().unwrap_or_else(PoisonError::into_inner);
     let is_local = client.shared.address.remote.is_local();
-    let owned = |error: SetError| CommandError::Owned(error.to_string());
+    let owned = |error: SetError| match &error {
+        SetError::Unknown { name } => {
+            CommandError::repeats("ERR Unknown option or number of arguments for CONFIG SET - '", name, "'")
+        }
+        SetError::Syntax | SetError::Failed { .. } => CommandError::Owned(error.to_string()),
+    };
     let change = node.configuration.current().settings.change(&words, is_local).map_err(owned)?;
     for key in &change.changed {
         if let Some(reason) = why_not(*key, &change) {

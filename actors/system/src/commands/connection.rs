@@ -134,8 +134,7 @@ pub fn hello(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> 
             name = Some(args.at(index + 1));
             index += 2;
         } else {
-            let option = String::from_utf8_lossy(args.at(index)).into_owned();
-            return Err(CommandError::Owned(format!("ERR Syntax error in HELLO option '{option}'")));
+            return Err(CommandError::repeats("ERR Syntax error in HELLO option '", args.at(index), "'"));
         }
     }
     if let Some((user, password)) = credentials {

@@ -39,7 +39,7 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
             client.reply.ok();
             Ok(())
         }
-        (b"ERROR", 3) => Err(CommandError::Owned(String::from_utf8_lossy(args.at(2)).into_owned())),
+        (b"ERROR", 3) => Err(CommandError::Repeats(args.at(2).into())),
         (b"LOG", 3) => {
             tracing::warn!("DEBUG LOG: {}", String::from_utf8_lossy(args.at(2)));
             client.reply.ok();

@@ -149,8 +149,7 @@ pub fn graph(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> 
     let node = client.node.clone();
     let monitor = lock(&node);
     let Some((name, event)) = named(&monitor, args.at(2)) else {
-        let name = String::from_utf8_lossy(args.at(2)).into_owned();
-        return Err(CommandError::Owned(format!("ERR No samples available for event '{name}'")));
+        return Err(CommandError::repeats("ERR No samples available for event '", args.at(2), "'"));
     };
     client.reply.verbatim("txt", draw(name, event, time::wall_ms() / 1000).as_bytes());
     Ok(())

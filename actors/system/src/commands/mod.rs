@@ -39,10 +39,8 @@ pub(crate) fn resolve(found: Lookup, args: &Args<'_>) -> Result<Command, TableEr
 
 /// A subcommand that there is not, or not with so many arguments.
 pub(crate) fn wrong_subcommand(args: &Args<'_>, container: &str) -> CommandError {
-    let name = String::from_utf8_lossy(args.at(1)).into_owned();
-    CommandError::Owned(format!(
-        "ERR unknown subcommand or wrong number of arguments for '{name}'. Try {container} HELP."
-    ))
+    let before = "ERR unknown subcommand or wrong number of arguments for '";
+    CommandError::repeats(before, args.at(1), &format!("'. Try {container} HELP."))
 }
 
 /// Whether a command runs at once between MULTI and EXEC.
