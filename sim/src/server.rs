@@ -19,6 +19,7 @@ pub async fn run(disk: SimDisk, options: Arc<Options>) -> io::Result<()> {
         config_file: None,
         disk: Arc::new(disk),
         allocated: None,
+        allocator: None,
         set_log_level: None,
     });
     let running = started.await.map_err(|error| io::Error::other(error.to_string()))?;

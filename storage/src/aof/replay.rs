@@ -81,8 +81,8 @@ pub struct Record<'a> {
     pub offset: u64,
 }
 
-/// The reader of one file.
-#[derive(Debug)]
+/// The reader of one file. A clone goes on from where the original stands.
+#[derive(Debug, Clone)]
 pub struct Replay {
     options: Options,
     buffer: Vec<u8>,
@@ -110,7 +110,7 @@ pub struct Replay {
 }
 
 /// Records that were read, in order: some were handed out (`next`), some may be (`ready`), some wait for their seal.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Held {
     records: Vec<HeldRecord>,
     ranges: Vec<Range>,
@@ -119,7 +119,7 @@ struct Held {
     count: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct HeldRecord {
     offset: u64,
     ranges: std::ops::Range<usize>,
@@ -128,7 +128,7 @@ struct HeldRecord {
 }
 
 /// Where our own part of the file stands.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Sealed {
     /// At the last good seal, and its end in the file.
     last: Sealer,
@@ -145,13 +145,13 @@ struct Sealed {
 }
 
 /// The end of a record, transaction or annotation outside of one; and how many records are held up to there.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Unit {
     end: u64,
     records: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Damage {
     offset: u64,
     reason: Reason,

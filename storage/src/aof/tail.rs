@@ -11,7 +11,7 @@ const SECTOR_BYTES: u64 = 512;
 /// A seal counts when its own check fits and its position is after that of the last good seal, wherever it stands: the
 /// line feed before it may be the damaged byte, and bytes before it may be missing. A value that holds the text of a log
 /// can deceive the search, but only to refuse a file that might have been cut, never the other way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct SealSearch {
     /// Log position of the last good seal.
     position: u64,
