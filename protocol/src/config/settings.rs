@@ -193,7 +193,8 @@ impl Settings {
 
     /// The names that match one of `patterns`, with their values: `CONFIG GET`.
     ///
-    /// A name without wildcards is answered as the client wrote it, an alias under its own name, each once.
+    /// A name without wildcards is answered as the client wrote it, an alias under its own name, each once;
+    /// what a pattern finds is in order.
     pub fn get(&self, patterns: &[&[u8]]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut found: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         let mut add = |name: &[u8], key: Key| {
@@ -208,12 +209,11 @@ impl Settings {
                 }
                 continue;
             }
-            for &key in Key::ALL {
-                key.row()
-                    .names()
-                    .filter(|name| glob::matches_ignoring_case(pattern, name.as_bytes()))
-                    .for_each(|name| add(name.as_bytes(), key));
-            }
+            let names = Key::ALL.iter().flat_map(|key| key.row().names().map(move |name| (name, *key)));
+            let mut matched: Vec<(&str, Key)> =
+                names.filter(|(name, _)| glob::matches_ignoring_case(pattern, name.as_bytes())).collect();
+            matched.sort_unstable_by_key(|(name, _)| *name);
+            matched.iter().for_each(|(name, key)| add(name.as_bytes(), *key));
         }
         found
     }
