@@ -1,3 +1,5 @@
+//! Eviction: which keys go under each policy, and who is told.
+
 use super::*;
 use crate::entry::{Encoding, Value};
 use crate::shard::{Layout, WatchFlag};

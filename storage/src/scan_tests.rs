@@ -1,3 +1,5 @@
+//! SCAN: cursors, whole iterations while keys come and go, and what is refused.
+
 use super::*;
 use crate::fixture::Fixture;
 use crate::{expire, generic, keyspace, string};

@@ -1,4 +1,4 @@
-//! TIME.
+//! TIME: the wall clock of the machine, as the client asks for it.
 
 use crate::client::Client;
 use simurgh_kernel::time;
