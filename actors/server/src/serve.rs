@@ -42,7 +42,7 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
     let running = Node::start(Options {
         settings: loaded.settings,
         config_file: loaded.file.map(|file| file.to_string_lossy().into_owned()),
-        disk: Arc::new(PlainDisk::with_ring(&folder)),
+        disk: Arc::new(if config.log_io_uring { PlainDisk::with_ring(&folder) } else { PlainDisk::new(&folder) }),
         allocated: Some(allocator::allocated),
         set_log_level: Some(logging::set_level),
         allocator: Some(allocator::HOOKS),

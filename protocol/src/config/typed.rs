@@ -36,6 +36,8 @@ pub struct Config {
     pub threads: u32,
     /// How many shards; 0 means the default.
     pub shards: u32,
+    /// Whether the log is written through io_uring.
+    pub log_io_uring: bool,
     /// How many databases.
     pub databases: u32,
     /// The folder of the data files.
@@ -116,6 +118,7 @@ impl Settings {
             client_output_buffer_limits: self.output_limits(Key::ClientOutputBufferLimit),
             threads: self.number(Key::Threads),
             shards: self.number(Key::Shards),
+            log_io_uring: self.on(Key::LogIoUring),
             databases: self.number(Key::Databases),
             dir: self.bytes(Key::Dir),
             supervised: self.chosen(Key::Supervised, &Supervised::BY_NAME),
