@@ -202,6 +202,11 @@ impl ClientShared {
         (now_ms - self.connected_ms).max(0) / 1000
     }
 
+    /// For how long it has not sent anything.
+    pub(crate) fn idle_seconds(&self, now_ms: i64) -> i64 {
+        (now_ms - self.last_interaction_ms.load(Ordering::Relaxed)).max(0) / 1000
+    }
+
     /// Tells the connection to close.
     pub fn kill(&self) {
         self.close_asap.store(true, Ordering::Relaxed);

@@ -6,6 +6,7 @@
 
 use crate::client::Client;
 use crate::clients::ClientShared;
+use crate::commands::client_filter::Filter;
 use simurgh_kernel::net::Address;
 use simurgh_protocol::command::Command;
 use simurgh_protocol::number::parse_i64;
@@ -46,10 +47,10 @@ pub(crate) fn unknown_type(name: &[u8]) -> CommandError {
     CommandError::repeats("ERR Unknown client type '", name, "'")
 }
 
-/// CLIENT LIST \[TYPE type | ID id \[id ...\]\].
+/// CLIENT LIST, of all clients or of those that filters apply to.
 pub fn list(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    let clients = chosen(client, args)?;
     client.publish();
+    let clients = chosen(client, args)?;
     let mut lines = Vec::with_capacity(clients.len() * 400);
     for other in clients {
         let argument_bytes = if other.id == client.shared.id { argument_bytes(args) } else { 0 };
@@ -74,25 +75,21 @@ fn argument_bytes(args: &Args<'_>) -> usize {
 
 fn chosen(client: &Client, args: &Args<'_>) -> Result<Vec<Arc<ClientShared>>, CommandError> {
     let clients = &client.node.clients;
-    if args.len() == 2 {
-        return Ok(clients.all());
+    let begins_with_ids = args.len() > 3 && args.is(2, "ID");
+    let ids: Vec<i64> = args.from(3).map_while(parse_i64).collect();
+    if begins_with_ids && ids.len() == args.len() - 3 {
+        // As many lines as numbers, and in their order.
+        return Ok(ids.iter().filter_map(|id| u64::try_from(*id).ok().and_then(|id| clients.get(id))).collect());
     }
-    if args.len() == 4 && args.is(2, "TYPE") {
-        let wanted = ClientType::parse(args.at(3)).ok_or_else(|| unknown_type(args.at(3)))?;
-        return Ok(if wanted == ClientType::Normal { clients.all() } else { Vec::new() });
-    }
-    if args.len() > 3 && args.is(2, "ID") {
-        let mut found = Vec::new();
-        for word in args.from(3) {
-            let id = parse_i64(word).ok_or(CommandError::Text("ERR Invalid client ID"))?;
-            found.extend(u64::try_from(id).ok().and_then(|id| clients.get(id)));
-        }
-        return Ok(found);
-    }
-    Err(CommandError::Syntax)
+    let filter = Filter::of_list(args, client.node.layout.databases);
+    let is_no_id = begins_with_ids && (ids.is_empty() || filter == Err(CommandError::Syntax));
+    let filter = if is_no_id { Err(CommandError::Text("ERR Invalid client ID")) } else { filter }?;
+    let mut all = clients.all();
+    all.retain(|other| filter.applies_to(other, client.shared.id, client.now_ms));
+    Ok(all)
 }
 
-fn flags(client: &ClientShared) -> String {
+pub(super) fn flags(client: &ClientShared) -> String {
     let flags: String = [
         ('O', client.is_monitor.load(Relaxed)),
         ('x', client.multi.load(Relaxed) >= 0),
@@ -142,7 +139,7 @@ fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, n
     field("fd", &-1);
     field("name", &String::from_utf8_lossy(&texts.name));
     field("age", &client.age_seconds(now_ms));
-    field("idle", &((now_ms - client.last_interaction_ms.load(Relaxed)).max(0) / 1000));
+    field("idle", &client.idle_seconds(now_ms));
     field("flags", &flags(client));
     field("db", &client.database.load(Relaxed));
     field("sub", &0);

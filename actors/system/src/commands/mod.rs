@@ -3,6 +3,7 @@
 //! A handler is `fn(client, args, shards) -> Result<(), CommandError>`; `shards` are those that the command's row asks for.
 
 pub mod client;
+mod client_filter;
 mod client_kill;
 pub(crate) mod client_list;
 pub mod command;
