@@ -10,6 +10,7 @@
 //! data path and use the kernel's run-where-you-stand mailboxes; the long-lived actors are supervised by ractor.
 
 mod admission;
+mod bind;
 pub mod client;
 pub mod clients;
 pub mod command_stats;

@@ -3,6 +3,7 @@
 //! [`Node::start`] is what `main` calls and what the simulator calls; the only differences are the disk that is handed in and
 //! what the kernel's seam stands on.
 
+use crate::bind::bind;
 use crate::client::Client;
 use crate::clients::{ClientShared, Clients};
 use crate::command_stats::CommandStats;
@@ -28,7 +29,6 @@ use simurgh_protocol::config::{AppendFsync, Config, LogLevel, Settings};
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::{Database, KeyHasher, Layout, Shard};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -434,40 +434,6 @@ async fn lock_folder(disk: &dyn Disk) -> Result<DirectoryLock, StartError> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(StartError::Locked),
         Err(error) => Err(StartError::Disk(error)),
     }
-}
-
-/// Binds every address; one that is missing stops the start unless it is marked with `-`.
-fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
-    let mut listeners = Vec::new();
-    let any = ["*".to_owned(), "-::*".to_owned()];
-    let names = if config.bind.is_empty() { &any[..] } else { &config.bind[..] };
-    for name in names.iter().filter(|_| config.port != 0) {
-        let (is_optional, host) = name.strip_prefix('-').map_or((false, name.as_str()), |host| (true, host));
-        match bind_tcp(host, config.port, config.tcp_backlog) {
-            Ok(listener) => listeners.push(listener),
-            Err(_) if is_optional => {}
-            Err(error) => return Err(StartError::Bind { address: format!("{host}:{}", config.port), error }),
-        }
-    }
-    if let Some(path) = &config.unix_socket {
-        let path = String::from_utf8_lossy(path).into_owned();
-        let listener = Listener::bind_unix(&path, config.unix_socket_mode, config.tcp_backlog);
-        listeners.push(listener.map_err(|error| StartError::Bind { address: path, error })?);
-    }
-    Ok(listeners)
-}
-
-fn bind_tcp(host: &str, port: u16, backlog: u32) -> io::Result<Listener> {
-    let host = match host {
-        "*" => "0.0.0.0",
-        "::*" => "::",
-        other => other,
-    };
-    let address: SocketAddr = match host.parse::<std::net::IpAddr>() {
-        Ok(ip) => SocketAddr::new(ip, port),
-        Err(_) => (host, port).to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?,
-    };
-    Listener::bind_tcp(address, backlog)
 }
 
 impl Running {
