@@ -6,6 +6,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a client treats every reply it did not expect alike")]
 
 pub mod arguments;
+pub mod busy;
 pub mod client;
 pub mod disk;
 pub mod judge;

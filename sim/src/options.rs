@@ -136,6 +136,17 @@ pub struct Options {
     pub faults: Faults,
     /// The longest time a message takes, in microseconds.
     pub latency_us_max: u64,
+    /// Shards that are busy.
+    pub busy: Busy,
+}
+
+/// How busy shards are beyond what clients do.
+#[derive(Debug, Clone, Copy)]
+pub struct Busy {
+    /// The longest time that shards are held, in microseconds; 0 for never.
+    pub hold_us_max: u64,
+    /// The longest time between two such holds, in microseconds.
+    pub pause_us_max: u64,
 }
 
 /// How many clients run each workload.
@@ -149,6 +160,8 @@ pub struct Clients {
     pub counter: u64,
     /// Transfers between accounts.
     pub bank: u64,
+    /// Keys with a time to live.
+    pub expiry: u64,
 }
 
 impl Options {
@@ -161,12 +174,17 @@ impl Options {
         let kinds: &[&[Crash]] = &[&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power], &Crash::ALL];
         let crash_kinds = kinds[random.index(if is_node { 4 } else { 3 })];
         let crashes = (0..random.between(0, 4)).map(|_| *random.pick(crash_kinds)).collect();
-        let clients = Clients {
+        let mut clients = Clients {
             ledger: random.between(0, 3),
             register: *random.pick(&[0, 2, 4]),
             counter: random.between(0, 3),
             bank: random.between(0, 3),
+            expiry: 0,
         };
+        if is_node {
+            // Drawn from a generator of its own, so that what came before it keeps its seeds.
+            clients.expiry = Random::of(seed, "expiry").between(0, 2);
+        }
         Self {
             seed,
             scenario,
@@ -178,6 +196,7 @@ impl Options {
             threads: *random.pick(&[1, 1, 2, 3]),
             shards: *random.pick(&[0, 1, 5]),
             latency_us_max: *random.pick(&[1100, 2000, 10_000]),
+            busy: Busy { hold_us_max: *random.pick(&[0, 100, 5000]), pause_us_max: *random.pick(&[200, 20_000]) },
         }
     }
 
@@ -211,7 +230,7 @@ impl fmt::Display for Options {
         write!(
             f,
             "seed {} scenario {} appendfsync {} {:?} crashes {:?} life_ms_max {} threads {} shards {} \
-             {:?} latency_us_max {}",
+             {:?} latency_us_max {} {:?}",
             self.seed,
             self.scenario,
             self.mode.word(),
@@ -221,7 +240,8 @@ impl fmt::Display for Options {
             self.threads,
             self.shards,
             self.faults,
-            self.latency_us_max
+            self.latency_us_max,
+            self.busy
         )
     }
 }

@@ -14,6 +14,9 @@ use crate::timeline;
 use crate::trace::Trace;
 use crate::world::Finding;
 
+/// How a seed's process says how many clients met a busy shard.
+const QUEUED: &str = "clients queued at a shard: ";
+
 /// How a seed's process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -67,10 +70,11 @@ pub fn one(seed: u64, scenario: Scenario, print: bool) -> Ending {
     let trace = Trace::new(print);
     let latency = Duration::from_millis(1)..Duration::from_micros(options.latency_us_max);
     let noted = trace.clone();
-    let findings = simulation::run(seed, latency, || timeline::run(options, noted));
+    let (findings, queued) = simulation::run(seed, latency, || timeline::run(options, noted));
     for (finding, what) in &findings {
         println!("{finding:?}: {what}");
     }
+    println!("{QUEUED}{queued}");
     println!("hash {:016x} of {} events", trace.hash(), trace.count());
     match findings.iter().map(|(finding, _)| *finding).min() {
         None => Ending::Passed,
@@ -131,17 +135,26 @@ fn each(
 
 /// Runs seeds and reports those that found something. Returns the gravest ending.
 pub fn run(seeds: Range<u64>, scenario: Scenario, jobs: usize) -> anyhow::Result<Ending> {
-    let (mut worst, mut failed, total) = (Ending::Passed, 0, seeds.end.saturating_sub(seeds.start));
+    let (mut worst, mut failed, mut queued) = (Ending::Passed, 0, 0);
+    let total = seeds.end.saturating_sub(seeds.start);
     each(seeds, scenario, jobs, |seed, output| {
         let ending = Ending::of_code(output.status.code());
+        queued += queued_of(&output.stdout);
         if ending != Ending::Passed {
             failed += 1;
             report(seed, scenario, ending, output);
             worst = if worst.code() > ending.code() { worst } else { ending };
         }
     })?;
+    println!("queued path taken {queued} times");
     println!("{total} seeds of {scenario}, {failed} failed");
     Ok(worst)
+}
+
+/// The count that a seed's process printed.
+fn queued_of(stdout: &[u8]) -> u64 {
+    let text = String::from_utf8_lossy(stdout);
+    text.lines().find_map(|line| line.strip_prefix(QUEUED)?.parse().ok()).unwrap_or(0)
 }
 
 fn report(seed: u64, scenario: Scenario, ending: Ending, output: &Output) {

@@ -2,17 +2,19 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use simurgh_kernel::core;
 use simurgh_kernel::signal::Signals;
 use simurgh_protocol::config::{Given, Key, Origin, Settings};
 use simurgh_system::node::{Node, Options as NodeOptions};
 
+use crate::busy;
 use crate::disk::SimDisk;
 use crate::options::Options;
 
-/// Runs one life of a node, until it is told to end.
-pub async fn run(disk: SimDisk, options: Arc<Options>) -> io::Result<()> {
+/// Runs one life of a node, until it is told to end. `queued` counts the clients that met a busy shard.
+pub async fn run(disk: SimDisk, options: Arc<Options>, queued: Arc<AtomicU64>) -> io::Result<()> {
     let mut signals = Signals::catch()?;
     let started = Node::start(NodeOptions {
         settings: settings(&options),
@@ -24,6 +26,7 @@ pub async fn run(disk: SimDisk, options: Arc<Options>) -> io::Result<()> {
     });
     let running = started.await.map_err(|error| io::Error::other(error.to_string()))?;
     let node = running.node.clone();
+    core::spawn(busy::hold_now_and_then(node.clone(), options.busy, options.seed, queued));
     core::spawn(async move {
         signals.next().await;
         node.shutdown.ask();

@@ -2,6 +2,7 @@
 //! end. Faults come first; then they are healed, and the server must serve again (safety, then liveness).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use simurgh_kernel::core;
@@ -15,7 +16,7 @@ use crate::judge::{counting, linear};
 use crate::options::{Crash, Options, Scenario};
 use crate::random::Random;
 use crate::trace::Trace;
-use crate::workload::{bank, counter, ledger, register};
+use crate::workload::{bank, counter, expiry, ledger, register};
 use crate::world::{Finding, World};
 
 /// How long the clients go on after the last crash.
@@ -34,8 +35,8 @@ const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const CLIENTS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const PORT: u16 = 6379;
 
-/// Runs the timeline to its end and returns what was found.
-pub async fn run(options: Options, trace: Trace) -> Vec<(Finding, String)> {
+/// Runs the timeline to its end and returns what was found, and how many clients met a busy shard.
+pub async fn run(options: Options, trace: Trace) -> (Vec<(Finding, String)>, u64) {
     let world = World::new(options, trace, SocketAddr::new(SERVER, PORT));
     let mut clients = Clients::start(&world);
     core::spawn(Server::new(&world).live_and_die());
@@ -45,7 +46,7 @@ pub async fn run(options: Options, trace: Trace) -> Vec<(Finding, String)> {
     if world.findings().is_empty() {
         clients.judge(&world);
     }
-    world.findings()
+    (world.findings(), world.queued.load(Ordering::Relaxed))
 }
 
 /// The clients' machine, what runs on it, and what they saw.
@@ -66,6 +67,7 @@ impl Clients {
         let drawn = world.options.clients;
         tasks.extend((0..drawn.ledger).map(|index| machine.spawn(ledger::run(world.clone(), index))));
         tasks.extend((0..drawn.bank).map(|index| machine.spawn(bank::run(world.clone(), index))));
+        tasks.extend((0..drawn.expiry).map(|index| machine.spawn(expiry::run(world.clone(), index))));
         for index in 0..drawn.register {
             tasks.push(machine.spawn(register::run(world.clone(), registers.clone(), index)));
         }
@@ -217,7 +219,10 @@ impl Server {
         let (mode, address) = (self.world.options.mode, self.world.address);
         self.world.trace.note("server", "starts");
         self.task = Some(match self.world.options.scenario {
-            Scenario::Node => self.machine.spawn(crate::server::run(disk, self.world.options.clone())),
+            Scenario::Node => {
+                let (options, queued) = (self.world.options.clone(), self.world.queued.clone());
+                self.machine.spawn(crate::server::run(disk, options, queued))
+            }
             Scenario::Toy => self.machine.spawn(crate::toy::run(disk, address, mode, None)),
             Scenario::Canary(mistake) => self.machine.spawn(crate::toy::run(disk, address, mode, Some(mistake))),
         });

@@ -3,6 +3,7 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use simurgh_kernel::time;
@@ -44,13 +45,15 @@ pub struct World {
     pub trace: Trace,
     /// Where the server listens.
     pub address: SocketAddr,
+    /// How many clients met a busy shard.
+    pub queued: Arc<AtomicU64>,
     shared: Arc<Mutex<Shared>>,
 }
 
 impl World {
     /// A world in which nothing has happened.
     pub fn new(options: Options, trace: Trace, address: SocketAddr) -> Self {
-        Self { options: Arc::new(options), trace, address, shared: Arc::default() }
+        Self { options: Arc::new(options), trace, address, queued: Arc::default(), shared: Arc::default() }
     }
 
     /// Reports a finding. That everything stands still after another one is no news.

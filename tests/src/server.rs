@@ -179,6 +179,20 @@ impl Server {
         }
     }
 
+    /// Asks it to end with SHUTDOWN, and waits until the process is gone.
+    pub fn shut_down(&mut self) -> Result<()> {
+        Client::connect(self.address)?.send(b"SHUTDOWN NOSAVE\r\n")?;
+        let begin = Instant::now();
+        while self.is_alive() {
+            if begin.elapsed() > START_TIMEOUT {
+                bail!("{} does not end {START_TIMEOUT:?} after SHUTDOWN:\n{}", self.program.name(), self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.kill();
+        Ok(())
+    }
+
     /// Whether the process still runs.
     pub fn is_alive(&mut self) -> bool {
         match &mut self.child {

@@ -213,3 +213,6 @@ fn shards_of_range(range: KeyRange, args: &Args<'_>, layout: &Layout) -> u64 {
     // A request without any key (too few arguments) is refused by its arity; until then it needs somewhere to stand.
     if shards == 0 { 1 } else { shards }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,8 @@ pub struct Stats {
     pub unexpected_error_replies: Counter,
     /// Changes of the keyspace since the start: `rdb_changes_since_last_save`.
     pub changes: Counter,
+    /// Clients that met a busy shard and queued there. No field of INFO: the simulator looks whether that way was taken.
+    pub queued_at_shard: Counter,
 }
 
 impl Stats {

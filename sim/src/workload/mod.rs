@@ -6,9 +6,11 @@
 //! | [`register`] | SET and GET of shared keys | one order explains all that was seen |
 //! | [`counter`] | INCR of one key | no number twice, none lost |
 //! | [`bank`] | transfers in MULTI/EXEC | the sum never changes |
+//! | [`expiry`] | keys with a time to live | none gone early, none there late, the moment never moves |
 
 pub mod bank;
 pub mod counter;
+pub mod expiry;
 pub mod ledger;
 pub mod register;
 

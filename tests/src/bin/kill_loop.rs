@@ -2,10 +2,12 @@
 //! was acknowledged is there, in order, and nothing else.
 //!
 //! ```text
-//! kill_loop [--server SERVER] [--mode always|write|forgetful] [--rounds N] [--seed N] [--writers N]
+//! kill_loop [--server SERVER] [--mode always|write|everysec|no|forgetful] [--end kill|shutdown] [--rounds N] [--seed N]
+//!           [--writers N]
 //! ```
 //!
-//! `forgetful` is the test of the test: a server without a log, whose loss must be found.
+//! `--end shutdown` asks the server to end instead, under the same load: then every mode keeps all that it acknowledged
+//! (RELIABILITY D16). `forgetful` is the test of the test: a server without a log, whose loss must be found.
 
 use anyhow::{Context, Result, bail};
 use simurgh_tests::client::Client;
@@ -27,6 +29,7 @@ const BATCH_MAX: u64 = 24;
 struct Options {
     server: Program,
     mode: String,
+    asks_to_end: bool,
     rounds: usize,
     seed: u64,
     writers: usize,
@@ -43,7 +46,8 @@ fn main() -> ExitCode {
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { server: Program::Ours, mode: "always".into(), rounds: 20, seed: 0, writers: 4 };
+    let mut options =
+        Options { server: Program::Ours, mode: "always".into(), asks_to_end: false, rounds: 20, seed: 0, writers: 4 };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     options.seed = now.as_secs();
     let mut arguments = std::env::args().skip(1);
@@ -52,6 +56,7 @@ fn options() -> Result<Options> {
         match name.as_str() {
             "--server" => options.server = Program::parse(&value)?,
             "--mode" => options.mode = value,
+            "--end" => options.asks_to_end = value == "shutdown",
             "--rounds" => options.rounds = value.parse()?,
             "--seed" => options.seed = value.parse()?,
             "--writers" => options.writers = value.parse()?,
@@ -67,7 +72,8 @@ fn fsync_of<'a>(server: &Program, mode: &'a str) -> &'a str {
 }
 
 fn run(options: &Options) -> Result<(usize, usize)> {
-    println!("kill -9 of {} in mode {}, seed {}", options.server.name(), options.mode, options.seed);
+    let end = if options.asks_to_end { "SHUTDOWN" } else { "kill -9" };
+    println!("{end} of {} in mode {}, seed {}", options.server.name(), options.mode, options.seed);
     let log: &[&str] = match options.mode.as_str() {
         "forgetful" => &["--appendonly", "no"],
         mode => &["--appendonly", "yes", "--appendfsync", fsync_of(&options.server, mode)],
@@ -78,15 +84,16 @@ fn run(options: &Options) -> Result<(usize, usize)> {
     let (mut counted, mut writes) = (0, 0);
     for round in 0..options.rounds {
         let lives_ms = 20 + random.below(LIFE_MS_MAX);
-        std::thread::scope(|scope| {
+        let ended = std::thread::scope(|scope| {
             let address = server.address;
             for writer in &mut writers {
                 scope.spawn(move || writer.write_until_the_end(address));
             }
             std::thread::sleep(Duration::from_millis(lives_ms));
-            server.kill();
+            if options.asks_to_end { server.shut_down() } else { Ok(server.kill()) }
         });
-        if random.one_in(3) {
+        ended.with_context(|| format!("round {round}"))?;
+        if random.one_in(3) && !options.asks_to_end {
             killed_while_it_starts(&mut server, &mut random)?;
         }
         server.launch().with_context(|| format!("round {round}: it does not come back"))?;

@@ -41,7 +41,7 @@ fn bytes_cross_in_order_and_the_end_is_seen() {
 }
 
 #[test]
-fn unix_socket_has_its_permissions_and_its_name() {
+fn c20_unix_socket_has_its_permissions_and_its_name() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s").to_str().unwrap().to_owned();
