@@ -83,3 +83,34 @@ impl KeyHasher {
         Key { bytes, hash: self.hash(bytes) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C22: a million keys that collide in the hash most used without a key (times 31 plus the next byte) spread over slots and
+    /// buckets like any others, and elsewhere under another seed.
+    #[test]
+    fn c22_keys_that_collide_for_an_unkeyed_hash_spread_like_others() {
+        const KEYS: usize = 1 << 20;
+        let (hasher, other) = (KeyHasher::new(1), KeyHasher::new(2));
+        let (mut slots, mut buckets, mut same) = (vec![0u32; SLOTS], vec![0u32; SLOTS], 0);
+        let mut unkeyed = std::collections::BTreeSet::new();
+        for number in 0..KEYS {
+            let key: Vec<u8> = (0..20).flat_map(|bit| if number >> bit & 1 == 0 { *b"Aa" } else { *b"BB" }).collect();
+            if number < 1000 {
+                unkeyed.insert(key.iter().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte))));
+            }
+            let key = hasher.key(&key);
+            slots[key.slot()] += 1;
+            buckets[key.hash as usize % SLOTS] += 1;
+            same += usize::from(slot_of(other.hash(key.bytes)) == key.slot());
+        }
+        assert_eq!(unkeyed.len(), 1, "they do collide");
+        // 64 a place on average, deviating by 8: twice as many is out of reach, and so is none.
+        for counts in [&slots, &buckets] {
+            assert!(counts.iter().all(|count| (16..128).contains(count)), "{:?}", counts.iter().max());
+        }
+        assert!((16..128).contains(&same), "{same} keys keep their slot under another seed");
+    }
+}

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to answer its first PING.
@@ -89,12 +90,23 @@ pub struct Server {
     program: Program,
     folder: PathBuf,
     options: Vec<String>,
+    /// How many descriptors it may have, when that is limited.
+    descriptors: Option<u32>,
     child: Option<Child>,
 }
 
 impl Server {
     /// Starts `program` in an empty folder and waits until it answers.
     pub fn start(program: &Program, options: &[&str]) -> Result<Self> {
+        Self::start_with(program, options, None)
+    }
+
+    /// As [`Server::start`], with no more than `descriptors` open files and sockets.
+    pub fn start_limited(program: &Program, options: &[&str], descriptors: u32) -> Result<Self> {
+        Self::start_with(program, options, Some(descriptors))
+    }
+
+    fn start_with(program: &Program, options: &[&str], descriptors: Option<u32>) -> Result<Self> {
         if let Program::Running(address) = program {
             return Ok(Server::at(program, *address, PathBuf::new(), options));
         }
@@ -102,13 +114,14 @@ impl Server {
         let folder = std::env::temp_dir().join(format!("simurgh-tests-{}-{}", std::process::id(), address.port()));
         std::fs::create_dir_all(&folder)?;
         let mut server = Server::at(program, address, folder, options);
+        server.descriptors = descriptors;
         server.launch()?;
         Ok(server)
     }
 
     fn at(program: &Program, address: SocketAddr, folder: PathBuf, options: &[&str]) -> Self {
         let options = options.iter().map(|option| (*option).to_owned()).collect();
-        Server { address, program: program.clone(), folder, options, child: None }
+        Server { address, program: program.clone(), folder, options, descriptors: None, child: None }
     }
 
     /// Starts the process (again) on the folder it has, and waits until it answers.
@@ -123,7 +136,7 @@ impl Server {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("server.log"))?;
         let port = self.address.port().to_string();
         let folder = self.folder.to_string_lossy().into_owned();
-        let mut command = Command::new(&path);
+        let mut command = self.command(&path);
         for variable in HARNESS_VARIABLES {
             command.env_remove(variable);
         }
@@ -138,6 +151,13 @@ impl Server {
             .with_context(|| format!("{} does not start", path.display()))?;
         self.child = Some(child);
         Ok(())
+    }
+
+    fn command(&self, path: &Path) -> Command {
+        let Some(descriptors) = self.descriptors else { return Command::new(path) };
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"")]).arg(path);
+        command
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
@@ -224,9 +244,11 @@ fn free_address() -> Result<SocketAddr> {
     };
     let (first, last) = range.split_once('-').context("SIMURGH_PORTS is FIRST-LAST")?;
     let (first, last) = (first.parse::<u16>()?, last.parse::<u16>()?);
-    // Begin at a place of this process's own, so that two harnesses do not race for the same port.
+    static STARTED: AtomicU16 = AtomicU16::new(0);
+    // Begin at a place of this process's own, so that two harnesses do not race for the same port, and two threads neither.
     let count = last - first + 1;
-    let offset = (std::process::id() as u16 % count).wrapping_mul(7);
+    let offset =
+        (std::process::id() as u16 % count).wrapping_mul(7).wrapping_add(STARTED.fetch_add(1, Ordering::Relaxed));
     for step in 0..count {
         let port = first + (offset.wrapping_add(step)) % count;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {

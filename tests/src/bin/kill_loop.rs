@@ -90,7 +90,11 @@ fn run(options: &Options) -> Result<(usize, usize)> {
                 scope.spawn(move || writer.write_until_the_end(address));
             }
             std::thread::sleep(Duration::from_millis(lives_ms));
-            if options.asks_to_end { server.shut_down() } else { Ok(server.kill()) }
+            if options.asks_to_end {
+                return server.shut_down();
+            }
+            server.kill();
+            Ok(())
         });
         ended.with_context(|| format!("round {round}"))?;
         if random.one_in(3) && !options.asks_to_end {
