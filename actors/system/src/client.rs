@@ -141,10 +141,7 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
                 let _guard = AbortOnUnwind::new();
                 client.run_held(&mut held);
             }
-            Entered::Queued => {
-                node.stats.queued_at_shard.add(1);
-                return Ran::Away;
-            }
+            Entered::Queued => return Ran::Away,
             Entered::Full(back) => return Ran::Busy(back),
         }
     }

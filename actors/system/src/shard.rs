@@ -34,6 +34,7 @@ impl Job<Shard> for Client {
             let _guard = AbortOnUnwind::new();
             self.run_held(held);
         }
+        self.node.stats.queued_at_shard.add(1);
         let shared = self.shared.clone();
         shared.inbox.give_back(self);
     }
