@@ -226,10 +226,8 @@ fn words(words: &[&str]) -> Vec<Vec<u8>> {
 }
 
 fn data(name: &str) -> DataCommand {
-    match lookup(name.as_bytes(), None) {
-        Lookup::Found(Command::Data(command)) => command,
-        other => panic!("{name} is {other:?}"),
-    }
+    let Lookup::Found(Command::Data(command)) = lookup(name.as_bytes(), None) else { panic!("{name} has no handler") };
+    command
 }
 
 /// Every command that runs on shards.
