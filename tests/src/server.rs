@@ -59,6 +59,22 @@ impl Program {
     }
 }
 
+/// Whether there is a binary of ours to start: the one that `SIMURGH_BINARY` names, or the release build. A fresh checkout's
+/// unit tests run before there is one; on CI, where it is built first, its absence is a failure and not a skip.
+///
+/// # Panics
+/// On CI, without a binary.
+#[must_use]
+pub fn is_ours_built() -> bool {
+    let named = std::env::var_os("SIMURGH_BINARY").is_some();
+    let built = named || repository().join("target/release/simurgh").exists();
+    assert!(built || std::env::var_os("CI").is_none(), "no release build of the server on CI");
+    if !built {
+        eprintln!("skipped: no release build");
+    }
+    built
+}
+
 /// The repository's top folder.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the repository").to_owned()

@@ -3,20 +3,10 @@
 
 use simurgh_tests::client::Client;
 use simurgh_tests::resp::Value;
-use simurgh_tests::server::{Program, Server, repository};
+use simurgh_tests::server::{Program, Server, is_ours_built};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-
-/// Whether there is a binary to start; the unit tests of a fresh checkout run before there is one.
-fn is_built() -> bool {
-    let named = std::env::var_os("SIMURGH_BINARY").is_some();
-    let built = named || repository().join("target/release/simurgh").exists();
-    if !built {
-        eprintln!("skipped: no release build");
-    }
-    built
-}
 
 fn server(options: &[&str]) -> Server {
     Server::start(&Program::Ours, options).expect("the server starts")
@@ -32,7 +22,7 @@ fn stream(address: SocketAddr) -> TcpStream {
 /// CVE-2025-48367: while nobody can be accepted, those who are connected are served; afterwards everybody is.
 #[test]
 fn c3_without_descriptors_other_clients_go_on() {
-    if !is_built() {
+    if !is_ours_built() {
         return;
     }
     let server =
@@ -100,7 +90,7 @@ fn answers(address: SocketAddr, pieces: &[&[u8]]) -> Vec<u8> {
 /// CVE-2026-27623: what a request leaves behind in the parser must not change the next.
 #[test]
 fn c4_a_pipeline_split_at_any_byte_is_answered_as_if_it_were_whole() {
-    if !is_built() {
+    if !is_ours_built() {
         return;
     }
     let server = server(&["--appendonly", "no"]);
@@ -124,7 +114,7 @@ fn c4_a_pipeline_split_at_any_byte_is_answered_as_if_it_were_whole() {
 /// CVE-2026-23479: a client that goes, or is killed, while it waits for a busy shard.
 #[test]
 fn c16_clients_that_vanish_while_they_wait_for_a_shard() {
-    if !is_built() {
+    if !is_ours_built() {
         return;
     }
     let server = server(&["--appendonly", "no", "--threads", "2", "--shards", "2"]);
