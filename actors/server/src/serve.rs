@@ -19,6 +19,9 @@ use std::sync::Arc;
 pub fn serve(sources: &Sources) -> anyhow::Result<()> {
     let mut loaded = load(sources)?;
     let config = loaded.settings.config();
+    if config.supervised == Supervised::Upstart {
+        anyhow::bail!("supervised upstart: that service manager is not supported; use systemd, auto or no");
+    }
     let folder = data_folder(&config)?;
     loaded.settings.resolve_dir(folder.as_os_str().as_encoded_bytes());
     logging::start(&config)?;

@@ -15,7 +15,7 @@ use crate::shard::{HeldShards, NoShards};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
 use simurgh_kernel::time;
-use simurgh_protocol::command::{Command, Lookup, Shards as ShardsWanted};
+use simurgh_protocol::command::{Command, Lookup};
 use simurgh_protocol::resp::Limits;
 use simurgh_protocol::{Args, CommandError, Reply};
 use simurgh_storage::{Context, Effects, Random, Shard, Shards};
@@ -489,11 +489,5 @@ impl Client {
     /// The effects gathered so far.
     pub(crate) fn effects(&mut self) -> &mut Effects {
         &mut self.effects
-    }
-
-    /// Whether a command that holds no shards of its own may be run: its row says so.
-    #[must_use]
-    pub fn needs_shards(command: Command) -> bool {
-        command.spec().shards != ShardsWanted::None
     }
 }
