@@ -18,7 +18,7 @@ use crate::access::AccessPolicy;
 use crate::database::{Database, Occupied, Spot};
 use crate::effects::Effects;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
-use crate::hash::Key;
+use crate::key_hash::Key;
 use crate::random::Random;
 use crate::shard::{Layout, Shard, Shards};
 use simurgh_protocol::resp::{Args, Reply};

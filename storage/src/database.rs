@@ -6,7 +6,7 @@
 //! in the simulator).
 
 use crate::entry::{Encoding, Entry, EntryRef, Value};
-use crate::hash::{Key, slot_of};
+use crate::key_hash::{Key, slot_of};
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::slot_table::{Place, SlotTable};
 use std::collections::BTreeSet;
@@ -413,7 +413,7 @@ impl<'a> Occupied<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash::{KeyHasher, SLOTS};
+    use crate::key_hash::{KeyHasher, SLOTS};
 
     #[test]
     fn size_classes_are_the_allocators() {

@@ -13,7 +13,7 @@ use crate::access::{AccessPolicy, idle_seconds};
 use crate::database::Database;
 use crate::effects::Effects;
 use crate::entry::EntryRef;
-use crate::hash::KeyHasher;
+use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::shard::Shard;
 

@@ -4,7 +4,7 @@ use crate::access::AccessPolicy;
 use crate::context::{Context, Settings};
 use crate::database::Database;
 use crate::effects::Effects;
-use crate::hash::KeyHasher;
+use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::shard::{Layout, Shard};
 use simurgh_protocol::resp::{Protocol, Range};

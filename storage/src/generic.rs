@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::entry::{Entry, EntryRef};
-use crate::hash::Key;
+use crate::key_hash::Key;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 

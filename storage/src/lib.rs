@@ -17,7 +17,7 @@ pub mod expiry;
 #[cfg(test)]
 mod fixture;
 pub mod generic;
-mod hash;
+mod key_hash;
 pub mod keyspace;
 pub mod object;
 mod prefetch;
@@ -33,6 +33,6 @@ pub use database::{Database, Occupied, size_class};
 pub use effects::{Effects, Run};
 pub use entry::{Encoding, EntryRef, LENGTH_MAX, Value};
 pub use execute::execute;
-pub use hash::{Key, KeyHasher, SLOTS};
+pub use key_hash::{Key, KeyHasher, SLOTS};
 pub use random::Random;
 pub use shard::{Layout, Shard, ShardStats, Shards, WatchFlag};

@@ -10,7 +10,7 @@
 //! sparse database is short.
 
 use crate::context::Context;
-use crate::hash::SLOTS;
+use crate::key_hash::SLOTS;
 use simurgh_protocol::glob::Glob;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError, Reply};

@@ -5,7 +5,7 @@
 
 use crate::database::Database;
 use crate::eviction::Pool;
-use crate::hash::{Key, KeyHasher, SLOTS};
+use crate::key_hash::{Key, KeyHasher, SLOTS};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use crate::entry::{Entry, EntryRef};
-use crate::hash::tag_of;
+use crate::key_hash::tag_of;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

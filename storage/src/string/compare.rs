@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use crate::entry::Value;
-use crate::hash::Key;
+use crate::key_hash::Key;
 use simurgh_protocol::{Args, CommandError};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -7,7 +7,7 @@ use super::increment::as_integer;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
-use crate::hash::Key;
+use crate::key_hash::Key;
 use simurgh_protocol::long_double::LongDouble;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::resp::Protocol;

@@ -5,7 +5,7 @@ use super::expiration::{Expiration, Form, Lifetime};
 use super::reply_value_or_null;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
-use crate::hash::Key;
+use crate::key_hash::Key;
 use simurgh_protocol::{Args, CommandError};
 
 /// The options of one SET, as they were typed.

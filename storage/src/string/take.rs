@@ -5,7 +5,7 @@ use super::reply_value;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
-use crate::hash::Key;
+use crate::key_hash::Key;
 use simurgh_protocol::{Args, CommandError};
 
 /// Answers the value or null; whether the key is there.
