@@ -67,6 +67,17 @@ pub enum Value<'a> {
 
 /// The longest string that Redis keeps beside its object header.
 const EMBSTR_MAX: usize = 44;
+/// Bytes of key and value that Redis 8 keeps beside its object header, which is what `embstr` means; an expiry takes eight of them.
+const EMBEDDED_MAX: usize = 41;
+
+/// The encoding that a value gets beside such a key. Here every string lies beside its key; Redis keeps only short ones there, and
+/// says `raw` of one that an expiry has once driven out, until the value is replaced.
+fn encoding_beside(key_length: usize, value: Value<'_>, encoding: Encoding, expires: bool) -> Encoding {
+    match encoding {
+        Encoding::Embstr if key_length + value.text_length() + usize::from(expires) * EXPIRY > EMBEDDED_MAX => Encoding::Raw,
+        Encoding::Embstr | Encoding::Raw | Encoding::Int => encoding,
+    }
+}
 
 impl<'a> Value<'a> {
     /// The value a client's bytes are stored as: an integer when they are one in its only spelling.
@@ -234,6 +245,7 @@ impl Entry {
         let base = unsafe { alloc(layout(size)) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout(size)) };
         let mut entry = Self(base);
+        let encoding = encoding_beside(key.len(), value, encoding, expires_at.is_some());
         entry.set_word(0, encoding as u32 | access << 8);
         entry.set_word(1, key.len() as u32 | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
         entry.set_word(2, value.stored_length() as u32);
@@ -324,7 +336,7 @@ impl Entry {
         let (size, key_length, length) = (self.view().size(), self.view().key_length(), value.stored_length());
         assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
         self.reallocate(size, HEADER + key_length + length + if expires_at.is_some() { EXPIRY } else { 0 });
-        self.set_encoding(encoding);
+        self.set_encoding(encoding_beside(key_length, value, encoding, expires_at.is_some()));
         self.set_word(1, key_length as u32 | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
         self.set_word(2, length as u32);
         self.write_value(value);
@@ -378,6 +390,9 @@ impl Entry {
         }
         self.set_word(1, key_word | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
         self.restore_expiry(expires_at);
+        let view = self.view();
+        let encoding = encoding_beside(view.key_length(), view.value(), view.encoding(), expires_at.is_some());
+        self.set_encoding(encoding);
     }
 }
 

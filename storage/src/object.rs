@@ -38,24 +38,9 @@ fn describe<T>(cx: &mut Context<'_>, args: &Args<'_>, of: impl FnOnce(EntryRef<'
     cx.inspect(&key).map(of)
 }
 
-/// Bytes of key and value that Redis 8 keeps beside its object header, which is what `embstr` means; an expiry takes eight of them.
-const EMBEDDED_MAX: usize = 41;
-
-/// The representation as clients know it. Here every value lies beside its key; Redis keeps only short ones there, and says `raw`
-/// of a longer one even if it was never built up in place.
-#[must_use]
-pub fn encoding_name(entry: EntryRef<'_>) -> &'static str {
-    let expiry = if entry.expires_at().is_some() { 8 } else { 0 };
-    let length = entry.key().len() + entry.value().text_length() + expiry;
-    match entry.encoding() {
-        Encoding::Embstr if length > EMBEDDED_MAX => Encoding::Raw.name(),
-        encoding @ (Encoding::Embstr | Encoding::Raw | Encoding::Int) => encoding.name(),
-    }
-}
-
 /// `OBJECT ENCODING key`: the name of the representation, or null.
 pub fn encoding(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    match describe(cx, args, encoding_name) {
+    match describe(cx, args, |entry| entry.encoding().name()) {
         Some(name) => cx.reply.bulk(name.as_bytes()),
         None => cx.reply.null(),
     }
@@ -123,6 +108,11 @@ mod tests {
         }
         fixture.reply(expire::expire, &["EXPIRE", "e", "100"]);
         assert_eq!(fixture.reply(encoding, &["OBJECT", "ENCODING", "e"]), "$3 raw ");
+        // Redis 8.2.3: it stays so when the expiry goes, until the value is replaced.
+        fixture.reply(expire::persist, &["PERSIST", "e"]);
+        assert_eq!(fixture.reply(encoding, &["OBJECT", "ENCODING", "e"]), "$3 raw ");
+        fixture.reply(string::getset, &["GETSET", "e", &long[1..]]);
+        assert_eq!(fixture.reply(encoding, &["OBJECT", "ENCODING", "e"]), "$6 embstr ");
         assert_eq!(fixture.reply(refcount, &["OBJECT", "REFCOUNT", "n"]), ":1 ");
         fixture.now_ms += 7_999;
         assert_eq!(fixture.reply(idletime, &["OBJECT", "IDLETIME", "n"]), ":7 ");

@@ -16,7 +16,7 @@ pub(super) fn object(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shar
         let key = cx.key(args.at(2));
         let entry = cx.peek(&key).ok_or(CommandError::NoSuchKey)?;
         let address = entry.key().as_ptr();
-        let (encoding, length) = (object::encoding_name(entry), entry.value().with_text(string_length));
+        let (encoding, length) = (entry.encoding().name(), entry.value().with_text(string_length));
         let (lru, idle) = match policy {
             access::AccessPolicy::Lru => (entry.access(), access::idle_seconds(entry.access(), now_ms)),
             access::AccessPolicy::Lfu { .. } => (entry.access(), 0),
