@@ -108,12 +108,13 @@ fn handler(row: &Row) -> Result<(), String> {
 fn key(key: &Key) -> Result<(), String> {
     known("key flag", &key.flags, KEY_FLAGS)?;
     let access = ["RO", "RW", "OW", "RM"].iter().filter(|flag| has(&key.flags, flag)).count();
-    if access != 1 {
-        return Err("a key spec has exactly one of RO, RW, OW, RM".into());
+    if access != usize::from(!has(&key.flags, "not_key")) {
+        return Err("a key spec has exactly one of RO, RW, OW, RM, and none for what is not a key".into());
     }
-    match (key.index, &key.keyword, key.from) {
-        (Some(1..), None, None) | (None, Some(_), Some(_)) => {}
-        _ => return Err("a key spec begins at `index`, or at `keyword` with `from`".into()),
+    match (key.unknown, key.index, &key.keyword, key.from) {
+        (false, Some(1..), None, None) | (false, None, Some(_), Some(_)) => {}
+        (true, None, None, None) if key.count.is_none() && key.last == 0 => {}
+        _ => return Err("a key spec begins at `index`, at `keyword` with `from`, or is just `unknown`".into()),
     }
     if key.step < 1 {
         return Err("a key spec's step is at least 1".into());
@@ -137,11 +138,11 @@ fn argument(part: &Argument, keys: usize) -> Result<(), String> {
     if kind == "pure-token" && part.token.is_none() {
         return Err(format!("argument {name}: a pure-token needs its token"));
     }
-    if kind == "key" && usize::from(part.spec.unwrap_or(0)) >= keys {
+    if part.key_spec().is_some_and(|spec| usize::from(spec) >= keys) {
         return Err(format!("argument {name}: there is no such key spec"));
     }
-    if kind != "key" && part.spec.is_some() {
-        return Err(format!("argument {name}: only keys have a key spec"));
+    if part.spec.is_some() && !["key", "pattern"].contains(&kind) {
+        return Err(format!("argument {name}: only keys, and patterns of keys, have a key spec"));
     }
     part.of.iter().try_for_each(|part| argument(part, keys))
 }

@@ -111,7 +111,7 @@ fn spec(table: &Table<'_>, row: &Row) -> String {
         (_, Some(Shards::All)) => "All",
         (_, Some(Shards::None)) | (_, None) => "None",
     };
-    let (first, last, step) = row.key_range().unwrap_or((0, 0, 0));
+    let (first, last, step) = row.key_range();
     format!(
         "CommandSpec {{ command: {}, name: {:?}, arity: {}, flags: {}, categories: {}, shards: Shards::{shards}, \
          key_range: KeyRange {{ first: {first}, last: {last}, step: {step} }}, keys: &[{}], tips: &{:?}, \
@@ -121,7 +121,7 @@ fn spec(table: &Table<'_>, row: &Row) -> String {
         row.arity,
         bits(
             "CommandFlags",
-            row.flags.iter().map(String::as_str).chain(row.key_range().is_none().then_some("movablekeys"))
+            row.flags.iter().map(String::as_str).chain(row.has_movable_keys().then_some("movablekeys"))
         ),
         bits("Categories", row.categories().into_iter()),
         row.keys.iter().map(key).collect::<Vec<_>>().join(", "),
@@ -141,9 +141,11 @@ fn key(key: &Key) -> String {
         (Some(keyword), _) => {
             format!("BeginSearch::Keyword {{ keyword: {keyword:?}, from: {} }}", key.from.unwrap_or(1))
         }
-        (None, index) => format!("BeginSearch::Index({})", index.unwrap_or(1)),
+        (None, Some(index)) => format!("BeginSearch::Index({index})"),
+        (None, None) => "BeginSearch::Unknown".to_string(),
     };
     let find = match (key.count, key.first) {
+        _ if key.unknown => "FindKeys::Unknown".to_string(),
         (Some(count), Some(first)) => {
             format!("FindKeys::Counted {{ count: {count}, first: {first}, step: {} }}", key.step)
         }
@@ -170,7 +172,7 @@ fn docs(row: &Row) -> String {
 }
 
 fn argument(part: &Argument) -> String {
-    let key_spec = (part.kind() == "key").then(|| part.spec.unwrap_or(0));
+    let key_spec = part.key_spec();
     format!(
         "Argument {{ name: {:?}, kind: {:?}, token: {:?}, key_spec: {key_spec:?}, display: {:?}, optional: {}, multiple: {}, \
          multiple_token: {}, summary: {:?}, since: {:?}, deprecated_since: {:?}, of: &[{}] }}",

@@ -116,6 +116,7 @@ pub struct Row {
 
 /// Where keys begin (`index`, or the word after `keyword` sought from `from` on) and how they go on: a range up
 /// to `last` (0: just one; negative: from the end of the request) or, with `count`, as many as a number says.
+/// Or it is `unknown`: no rule finds them before the command runs.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
@@ -125,6 +126,9 @@ pub struct Key {
     pub keyword: Option<String>,
     /// Where to start seeking the keyword; negative: backwards from the end.
     pub from: Option<i32>,
+    /// Only the command itself finds these keys, while it runs.
+    #[serde(default)]
+    pub unknown: bool,
     /// Last key, relative to the first; negative: from the end.
     #[serde(default)]
     pub last: i32,
@@ -159,7 +163,7 @@ pub struct Argument {
     kind: Option<String>,
     /// The word that stands before it, or that it is.
     pub token: Option<String>,
-    /// Of a key: which of the row's `keys` finds it; 0 when absent.
+    /// Of a key: which of the row's `keys` finds it; 0 when absent. Of a pattern: which finds the keys made from it.
     pub spec: Option<u8>,
     /// What to show in place of the name.
     pub display: Option<String>,
@@ -187,6 +191,11 @@ impl Argument {
     /// Its name, or the token's in lower case.
     pub fn name(&self) -> Option<String> {
         self.name.clone().or_else(|| self.token.as_ref().map(|token| token.to_lowercase()))
+    }
+
+    /// Which of the row's `keys` finds it, if any does.
+    pub fn key_spec(&self) -> Option<u8> {
+        self.spec.or_else(|| (self.kind() == "key").then_some(0))
     }
 
     /// Its type, as `COMMAND DOCS` names it.

@@ -70,6 +70,8 @@ impl Row {
     /// The ACL categories, those that flags imply among them.
     pub fn categories(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.acl.iter().map(String::as_str).collect();
+        // What scripts do is up to them, so their commands read and write nothing themselves.
+        let scripting = has(&self.acl, "scripting");
         let implied = [
             ("write", "write"),
             ("readonly", "read"),
@@ -79,7 +81,8 @@ impl Row {
             ("blocking", "blocking"),
             ("fast", "fast"),
         ];
-        all.extend(implied.iter().filter(|(flag, _)| has(&self.flags, flag)).map(|(_, category)| *category));
+        let implies = |flag| has(&self.flags, flag) && !(scripting && ["write", "readonly"].contains(&flag));
+        all.extend(implied.iter().filter(|(flag, _)| implies(flag)).map(|(_, category)| *category));
         if !has(&self.flags, "fast") {
             all.push("slow");
         }
@@ -88,27 +91,33 @@ impl Row {
         all
     }
 
-    /// The keys as first, last and step, where that is possible: all specs are ranges from an index and, if there
-    /// are several, their keys stand side by side. Zeros where there are no keys, `None` where it takes the specs.
-    pub fn key_range(&self) -> Option<(i32, i32, i32)> {
-        let mut range = (0, 0, 0);
-        for key in &self.keys {
-            let (first, last) = key.plain_range()?;
-            range = match range {
-                (0, ..) => (first, last, key.step),
-                (begin, end, 1) if key.step == 1 && end >= 0 && end + 1 == first => (begin, last, 1),
-                _ => return None,
-            };
+    /// The keys as first, last and step. Where only the specs tell all of them, these are the ones that stand at the
+    /// beginning: of `SORT` the key that is sorted.
+    pub fn key_range(&self) -> (i32, i32, i32) {
+        if let [key] = &self.keys[..] {
+            return key.range().map_or((0, 0, 0), |(first, last)| (first, last, key.step));
         }
-        Some(range)
+        let plain = self.keys.iter().filter(|key| key.step == 1).filter_map(Key::range);
+        plain.fold((0, 0, 0), |range, (first, last)| match range {
+            (0, ..) => (first, last, 1),
+            (begin, end, _) if end >= 0 && end + 1 == first => (begin, last, 1),
+            _ => range,
+        })
+    }
+
+    /// Whether the range leaves keys out.
+    pub fn has_movable_keys(&self) -> bool {
+        let plain = |key: &Key| key.range().is_some() && !has(&key.flags, "incomplete");
+        let (_, last, _) = self.key_range();
+        let ends = self.keys.last().and_then(Key::range);
+        !self.keys.iter().all(plain) || ends.is_some_and(|(_, end)| end != last)
     }
 }
 
 impl Key {
-    fn plain_range(&self) -> Option<(i32, i32)> {
-        let first = self.index?;
-        let plain =
-            self.count.is_none() && self.limit == 0 && !has(&self.flags, "incomplete") && !has(&self.flags, "not_key");
-        plain.then_some((first, if self.last < 0 { self.last } else { first + self.last }))
+    /// First and last word, if it is a range from an index.
+    fn range(&self) -> Option<(i32, i32)> {
+        let first = self.index.filter(|_| self.count.is_none() && self.limit == 0)?;
+        Some((first, if self.last < 0 { self.last } else { first + self.last }))
     }
 }

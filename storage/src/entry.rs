@@ -74,7 +74,9 @@ const EMBEDDED_MAX: usize = 41;
 /// says `raw` of one that an expiry has once driven out, until the value is replaced.
 fn encoding_beside(key_length: usize, value: Value<'_>, encoding: Encoding, expires: bool) -> Encoding {
     match encoding {
-        Encoding::Embstr if key_length + value.text_length() + usize::from(expires) * EXPIRY > EMBEDDED_MAX => Encoding::Raw,
+        Encoding::Embstr if key_length + value.text_length() + usize::from(expires) * EXPIRY > EMBEDDED_MAX => {
+            Encoding::Raw
+        }
         Encoding::Embstr | Encoding::Raw | Encoding::Int => encoding,
     }
 }

@@ -4,7 +4,7 @@
 //! requests are rewritten as multibulk ones into a buffer beside, so that everything behind sees one form.
 
 use simurgh_protocol::Args;
-use simurgh_protocol::command::{Command, KeyRange, Lookup, Shards, lookup};
+use simurgh_protocol::command::{BeginSearch, Command, CommandSpec, KeyRange, Lookup, Shards, keys, lookup};
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
 use simurgh_storage::Layout;
 
@@ -176,6 +176,7 @@ pub(crate) fn place(command: Command, args: &Args<'_>, layout: &Layout) -> (Opti
     match spec.shards {
         Shards::None => (None, 0),
         Shards::All => (None, all(layout)),
+        Shards::Keys if !spec.has_key_range() => (None, shards_of_specs(spec, args, layout)),
         Shards::Keys => match spec.key_range {
             KeyRange { first: 1, last: 1, .. } => match args.get(1) {
                 Some(bytes) => {
@@ -193,6 +194,29 @@ pub(crate) fn place(command: Command, args: &Args<'_>, layout: &Layout) -> (Opti
 /// Every shard.
 pub(crate) fn all(layout: &Layout) -> u64 {
     u64::MAX >> (64 - layout.shards)
+}
+
+/// The shards of the keys that a count or a keyword in the request finds. A keyword that stands there twice may be a key
+/// or a name the first time, so then all shards are held.
+fn shards_of_specs(spec: &CommandSpec, args: &Args<'_>, layout: &Layout) -> u64 {
+    for key_spec in spec.keys {
+        match key_spec.begin {
+            BeginSearch::Index(_) => {}
+            BeginSearch::Keyword { keyword, .. } => {
+                if (1..args.len()).filter(|&index| args.is(index, keyword)).nth(1).is_some() {
+                    return all(layout);
+                }
+            }
+            BeginSearch::Unknown => return all(layout),
+        }
+    }
+    match keys(spec, args) {
+        Ok(keys) if !keys.is_empty() => {
+            keys.iter().fold(0, |shards, key| shards | 1 << layout.shard_of(&layout.hasher.key(args.at(key.index))))
+        }
+        // The handler has the better error text, but may look at a key before it comes to that.
+        Ok(_) | Err(_) => all(layout),
+    }
 }
 
 /// The shards of the keys in a range.

@@ -76,6 +76,7 @@ fn key_spec(spec: &KeySpec, reply: &mut Reply) {
             reply.bulk(keyword.as_bytes());
             number("startfrom", from, reply);
         }
+        BeginSearch::Unknown => search("unknown", 0, reply),
     }
     reply.bulk(b"find_keys");
     let (kind, fields) = match spec.find {
@@ -83,6 +84,7 @@ fn key_spec(spec: &KeySpec, reply: &mut Reply) {
         FindKeys::Counted { count, first, step } => {
             ("keynum", [("keynumidx", count), ("firstkey", first), ("keystep", step)])
         }
+        FindKeys::Unknown => return search("unknown", 0, reply),
     };
     search(kind, fields.len(), reply);
     fields.into_iter().for_each(|(name, value)| number(name, value, reply));

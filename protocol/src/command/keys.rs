@@ -21,7 +21,7 @@ pub struct KeyPosition {
 }
 
 /// The request contradicts its command's key specs, as a count of keys larger than the request. A request that is to run
-/// is best given to its handler all the same, on any one shard: the handler has the better error text and touches no key.
+/// is best given to its handler all the same, with all shards held: the handler has the better error text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("ERR Invalid arguments specified for command")]
 pub struct InvalidKeys;
@@ -86,6 +86,7 @@ fn begin(spec: &KeySpec, args: &Args<'_>) -> Option<i64> {
     let (keyword, from) = match spec.begin {
         BeginSearch::Index(index) => return Some(i64::from(index)),
         BeginSearch::Keyword { keyword, from } => (keyword, from),
+        BeginSearch::Unknown => return None,
     };
     let start = usize::try_from(from.unsigned_abs()).unwrap_or(usize::MAX);
     let found = if from >= 0 {
@@ -113,6 +114,7 @@ fn extent(spec: &KeySpec, begin: i64, args: &Args<'_>) -> Result<(i64, i64, i64)
             let first = begin + i64::from(first);
             Ok((first, first + (keys - 1) * i64::from(step), i64::from(step)))
         }
+        FindKeys::Unknown => Err(InvalidKeys),
     }
 }
 

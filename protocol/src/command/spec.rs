@@ -18,7 +18,7 @@ pub struct CommandSpec {
     pub categories: Categories,
     /// Which shards it holds while it runs.
     pub shards: Shards,
-    /// Its keys, unless [`CommandFlags::MOVABLEKEYS`] says that only `keys` tells where they are.
+    /// Its keys; with [`CommandFlags::MOVABLEKEYS`] there may be more, and only `keys` tells where.
     pub key_range: KeyRange,
     /// How to find its keys.
     pub keys: &'static [KeySpec],
@@ -130,6 +130,8 @@ pub enum BeginSearch {
         /// Where to begin.
         from: i32,
     },
+    /// Only the command itself finds them, while it runs.
+    Unknown,
 }
 
 /// How the keys of a [`KeySpec`] go on from where they begin.
@@ -153,4 +155,6 @@ pub enum FindKeys {
         /// From key to key.
         step: i32,
     },
+    /// Only the command itself finds them, while it runs.
+    Unknown,
 }
