@@ -16,8 +16,12 @@ impl Grammar {
         }
     }
 
-    pub(super) fn string(&mut self) -> Words {
-        let (key, other, value) = (self.key(), self.key(), self.value());
+    pub(super) fn string(&mut self) -> (Words, Compare) {
+        (self.string_words(), Compare::Bytes)
+    }
+
+    fn string_words(&mut self) -> Words {
+        let (key, other, value) = (self.key_of("s"), self.key_of("s"), self.value());
         match self.random.below(26) {
             0..5 => self.set(),
             5 | 6 => words(&[b"GET", &key]),
@@ -42,7 +46,7 @@ impl Grammar {
     }
 
     fn set(&mut self) -> Words {
-        let mut all = words(&[b"SET", &self.key(), &self.value()]);
+        let mut all = words(&[b"SET", &self.key_of("s"), &self.value()]);
         for _ in 0..self.random.below(3) {
             match self.random.below(7) {
                 0 => all.push(b"NX".to_vec()),
@@ -57,7 +61,7 @@ impl Grammar {
     }
 
     fn getex(&mut self) -> Words {
-        let mut all = words(&[b"GETEX", &self.key()]);
+        let mut all = words(&[b"GETEX", &self.key_of("s")]);
         match self.random.below(4) {
             0 => {}
             1 => all.push(b"PERSIST".to_vec()),
@@ -150,9 +154,9 @@ impl Grammar {
         (all, Compare::Bytes)
     }
 
-    pub(super) fn transaction(&mut self) -> Words {
+    pub(super) fn transaction(&mut self) -> (Words, Compare) {
         let queueing = self.queueing[self.client];
-        match self.random.below(10) {
+        let all = match self.random.below(10) {
             0..4 if queueing => words(&[b"EXEC"]),
             0..4 => words(&[b"MULTI"]),
             4 => words(&[b"DISCARD"]),
@@ -160,7 +164,8 @@ impl Grammar {
             7 => words(&[b"UNWATCH"]),
             8 => words(&[b"EXEC"]),
             _ => words(&[b"MULTI"]),
-        }
+        };
+        (all, Compare::Bytes)
     }
 
     pub(super) fn server(&mut self) -> (Words, Compare) {
@@ -175,7 +180,7 @@ impl Grammar {
             6 => words(&[b"CLIENT", b"SETNAME", &self.from(&["a", "b", "", "a b", "\n"])]),
             _ => {
                 let mut all = words(&[b"COMMAND", b"GETKEYS"]);
-                all.extend(self.string());
+                all.extend(self.string_words());
                 all
             }
         };
