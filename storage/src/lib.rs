@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod aof;
+mod block;
 mod context;
 mod database;
 pub mod dump;
@@ -17,8 +18,10 @@ pub mod expiry;
 #[cfg(test)]
 mod fixture;
 pub mod generic;
+pub mod intset;
 mod key_hash;
 pub mod keyspace;
+pub mod listpack;
 pub mod object;
 mod prefetch;
 mod random;
@@ -28,6 +31,7 @@ mod shard;
 mod slot_table;
 pub mod string;
 
+pub use block::Malformed;
 pub use context::{Context, Expiry, Settings};
 pub use database::{Database, Occupied, size_class};
 pub use effects::{Effects, Run};
