@@ -10,8 +10,8 @@
 //! one. What is asked of the allocator is a whole size class, so a value may change its length within the class without a call
 //! to it; the classes are at least an eighth apart, so appending stays amortised without a capacity field.
 //!
-//! This file and `slot_table.rs` hold the crate's only `unsafe` code. The invariant behind all of it: an [`Entry`] points to a
-//! live allocation of exactly `size_class(size())` bytes with the header above, owned by that `Entry` alone.
+//! This file, `slot_table.rs` and `block.rs` hold the crate's only `unsafe` code. The invariant behind what is here: an [`Entry`]
+//! points to a live allocation of exactly `size_class(size())` bytes with the header above, owned by that `Entry` alone.
 #![allow(unsafe_code)]
 
 use crate::database::size_class;

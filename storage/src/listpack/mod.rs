@@ -29,6 +29,8 @@ const FRONT: usize = 6;
 const EMPTY: [u8; FRONT + 1] = [7, 0, 0, 0, 0, 0, END];
 /// The count that means that there are this many elements or more, or fewer since.
 const COUNT_UNKNOWN: u16 = u16::MAX;
+/// The shortest element of which servers differ.
+const DISPUTED_MIN: usize = 16_383;
 /// The longest list that [`Listpack::fits`] allows.
 const BYTES_MAX: usize = 1 << 30;
 
@@ -65,11 +67,30 @@ impl Listpack {
 
     /// Takes bytes from elsewhere, of which every one is checked. An empty list is a good one.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
-        let counted = count_checked(bytes).ok_or(Malformed)?;
+        let Checked { count, is_ours } = check(bytes).ok_or(Malformed)?;
         let total = u32::try_from(bytes.len()).map_err(|_| Malformed)?;
+        if !is_ours {
+            return rewritten(bytes);
+        }
         let mut list = Self(Block::new(ListpackHeader(total), &bytes[ListpackHeader::BYTES..]));
-        list.set_count(Some(counted));
+        list.set_count(Some(count));
         Ok(list)
+    }
+
+    /// Whether every server reads the bytes as they are. Of elements of 16383 bytes and two other lengths (head included) Redis up
+    /// to 8.2 writes something else than newer servers, and neither takes the other's: a list that holds one must be given away in
+    /// another form. Walks, but only a list that is long enough for one.
+    #[must_use]
+    pub fn is_portable(&self) -> bool {
+        let mut at = if self.end() > DISPUTED_MIN { FRONT } else { self.end() };
+        while at < self.end() {
+            let length = wire::length(&self.as_bytes()[at..]).expect("a position is an element's");
+            if wire::is_disputed(length) {
+                return false;
+            }
+            at += length + wire::backlen_length(length);
+        }
+        true
     }
 
     /// The list as DUMP and RDB have it.
@@ -325,21 +346,42 @@ impl Listpack {
     }
 }
 
-/// How many elements there are, if the bytes are a listpack in every part.
-fn count_checked(bytes: &[u8]) -> Option<usize> {
+/// What is known of bytes that are a listpack in every part.
+struct Checked {
+    count: usize,
+    /// Whether every backlen is as we write it.
+    is_ours: bool,
+}
+
+fn check(bytes: &[u8]) -> Option<Checked> {
     let (header, rest) = bytes.split_first_chunk::<FRONT>()?;
     let [a, b, c, d, e, f] = *header;
     let (&end, mut rest) = rest.split_last()?;
     let is_whole = usize::try_from(u32::from_le_bytes([a, b, c, d])) == Ok(bytes.len()) && end == END;
     is_whole.then_some(())?;
-    let mut counted = 0;
+    let mut checked = Checked { count: 0, is_ours: true };
     while !rest.is_empty() {
-        let (_, length) = wire::read_checked(rest)?;
-        rest = &rest[length..];
-        counted += 1;
+        let element = wire::read_checked(rest)?;
+        rest = &rest[element.length..];
+        checked.count += 1;
+        checked.is_ours &= element.is_ours;
     }
     let count = u16::from_le_bytes([e, f]);
-    (count == COUNT_UNKNOWN || usize::from(count) == counted).then_some(counted)
+    (count == COUNT_UNKNOWN || usize::from(count) == checked.count).then_some(checked)
+}
+
+/// Bytes that were checked, as we write them.
+fn rewritten(bytes: &[u8]) -> Result<Listpack, Malformed> {
+    let (mut list, mut rest) = (Listpack::new(), &bytes[FRONT..bytes.len() - 1]);
+    while !rest.is_empty() {
+        let element = wire::read_checked(rest).ok_or(Malformed)?;
+        if !list.fits(element.item.packed_length()) {
+            return Err(Malformed);
+        }
+        list.push_back(element.item);
+        rest = &rest[element.length..];
+    }
+    Ok(list)
 }
 
 /// The elements of a list, from either end.

@@ -117,6 +117,25 @@ fn lengths_are_redis_s() {
     }
 }
 
+/// Redis 8.10.2 and Valkey 9.1.2 write the shorter backlen, which is read as well; Redis 8.2.3 dies of it.
+#[test]
+fn lengths_that_servers_differ_in_are_read_either_way() {
+    for (length, head, theirs) in
+        [(16378, b"\xf0\xfa\x3f\x00\x00", &b"\x7f\xff"[..]), (2097146, b"\xf0\xfa\xff\x1f\x00", b"\x7f\xff\xff")]
+    {
+        let text = vec![b'x'; length];
+        let body = [b"\x03\x00\x81f\x02", &head[..], &text, theirs, b"\x07\x01\xff"].concat();
+        let foreign = [&(body.len() as u32 + 4).to_le_bytes()[..], &body].concat();
+        let ours = list(&[&b"f"[..], &text, b"7"]);
+        assert_eq!(foreign.len() + 1, ours.as_bytes().len());
+        assert_eq!(Listpack::from_bytes(&foreign).unwrap().as_bytes(), ours.as_bytes());
+        assert!(!ours.is_portable());
+        let near = [&text[1..], &[&text[..], b"x"].concat()].map(|text| list(&[text]).is_portable());
+        assert_eq!(near, [true, true]);
+    }
+    assert!(list(INTEGERS).is_portable());
+}
+
 #[test]
 fn damage_is_refused() {
     let good = list(&["a", "1000", "b"]);

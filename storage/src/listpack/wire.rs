@@ -68,7 +68,7 @@ impl Head {
 }
 
 /// How many bytes the backlen takes for an element of `length`. The largest number that would fit is left to the next size from
-/// two bytes on: so it is in every file that was ever written.
+/// two bytes on, as Redis up to 8.2 leaves it; see [`is_disputed`].
 #[inline]
 pub(super) fn backlen_length(length: usize) -> usize {
     match length {
@@ -78,6 +78,12 @@ pub(super) fn backlen_length(length: usize) -> usize {
         2_097_151..268_435_455 => 4,
         _ => 5,
     }
+}
+
+/// Whether an element's backlen is one byte shorter where Redis 8.10 and Valkey 9.1 write it: they let the largest number fit.
+/// Neither side reads the other's (Redis 8.2.3 even dies of it), so a list with such an element is none to give to others.
+pub(super) fn is_disputed(length: usize) -> bool {
+    matches!(length, 16_383 | 2_097_151 | 268_435_455)
 }
 
 /// The bytes that `item` takes, backlen included.
@@ -157,14 +163,33 @@ pub(super) fn read(bytes: &[u8]) -> Option<(Item<'_>, usize)> {
     Some((item, length))
 }
 
-/// The element at the front of `bytes`, and its length with its backlen, which must be the one that fits.
-pub(super) fn read_checked(bytes: &[u8]) -> Option<(Item<'_>, usize)> {
+/// An element whose backlen was checked.
+pub(super) struct Checked<'a> {
+    pub(super) item: Item<'a>,
+    /// The length, backlen included.
+    pub(super) length: usize,
+    /// Whether the backlen is as long as we write it.
+    pub(super) is_ours: bool,
+}
+
+/// The element at the front of `bytes`, with a backlen that fits, of one form or the other.
+pub(super) fn read_checked(bytes: &[u8]) -> Option<Checked<'_>> {
     let (item, length) = read(bytes)?;
-    let place = length..length.checked_add(backlen_length(length))?;
+    let ours = backlen_length(length);
+    let (is_ours, taken) = if is_backlen(length, bytes.get(length..)?, ours) {
+        (true, ours)
+    } else {
+        let fits = is_disputed(length) && is_backlen(length, &bytes[length..], ours - 1);
+        fits.then_some((false, ours - 1))?
+    };
+    Some(Checked { item, length: length + taken, is_ours })
+}
+
+fn is_backlen(length: usize, bytes: &[u8], taken: usize) -> bool {
     let mut backlen = [0; 5];
-    let backlen = &mut backlen[..place.len()];
+    let backlen = &mut backlen[..taken];
     write_backlen(length, backlen);
-    (bytes.get(place.clone())? == backlen).then_some((item, place.end))
+    bytes.starts_with(backlen)
 }
 
 /// Where the element that ends at the end of `bytes` begins, as its backlen tells it.
