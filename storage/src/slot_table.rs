@@ -1,24 +1,31 @@
-//! The table of one slot: buckets of one cache line, each with seven entries.
+//! The hash table: buckets of one cache line, each with seven elements. Each slot of the keyspace has one, and each large
+//! collection a directory of them (`dict.rs`).
 //!
 //! ```text
 //! bucket, 64 bytes:  [ tag 0 .. tag 6 ][ used bits 0..7 | chained bit 7 ][ word 0 ] .. [ word 6 ]
-//! word, 64 bits:     [ low 16 bits of the hash ][ 48-bit address of the entry ]
+//! word, 64 bits:     [ low 16 bits of the hash ][ 48-bit pointer to the element ]
 //! ```
 //!
-//! A lookup reads one cache line and compares seven tags at once; it touches an entry only when eight bits of tag and sixteen
-//! of hash agree. When a bucket is full, its last word points to a further bucket instead. Sizes are powers of two and entries
+//! A lookup reads one cache line and compares seven tags at once; it touches an element only when eight bits of tag and sixteen
+//! of hash agree. When a bucket is full, its last word points to a further bucket instead. Sizes are powers of two and elements
 //! are placed by the low bits of the hash, so `SCAN`'s reverse-binary cursor keeps its promise over any growth or shrinking
 //! (every element present throughout is returned at least once). The hash bits kept in the word let a table grow without
-//! touching an entry.
+//! touching an element.
 //!
 //! A slot's table stays small (a sixteen-thousandth of the keyspace), so growing one is never a stall.
 #![allow(unsafe_code)]
 
-use crate::entry::{Entry, EntryRef};
+use crate::element::Element;
+use crate::entry::Entry;
 use crate::key_hash::tag_of;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
 use std::ptr::NonNull;
+
+#[path = "slot_table_walk.rs"]
+mod walk;
+pub(crate) use walk::Elements;
 
 const WAYS: usize = 7;
 const CHAINED: u8 = 1 << 7;
@@ -44,13 +51,13 @@ impl Bucket {
         self.state() & CHAINED != 0
     }
 
-    /// How many words hold entries rather than the way to the next bucket.
+    /// How many words hold elements rather than the way to the next bucket.
     #[inline]
     fn ways(&self) -> usize {
         WAYS - usize::from(self.is_chained())
     }
 
-    /// The ways that hold entries, as bits.
+    /// The ways that hold elements, as bits.
     #[inline]
     fn used(&self) -> u8 {
         self.state() & if self.is_chained() { 0x3f } else { 0x7f }
@@ -82,39 +89,42 @@ impl Bucket {
     }
 }
 
-/// A place in a table that holds an entry. Valid until the table changes in any other way than through it.
+/// A place in a table that holds an element. Valid until the table changes in any other way than through it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     bucket: NonNull<u8>,
     way: u8,
 }
 
-/// The entries of one slot.
-pub(crate) struct SlotTable {
+/// The elements of one slot, or of one part of a collection.
+pub(crate) struct SlotTable<E: Element = Entry> {
     buckets: *mut Bucket,
-    /// Number of buckets less one; meaningless while `buckets` is null.
-    mask: u32,
     len: u32,
+    /// Number of buckets less one; meaningless while `buckets` is null.
+    mask: u16,
+    /// Number of chained buckets (65,535 stands for more, which only hashes that nobody can choose could bring about).
+    chained: u16,
+    elements: PhantomData<E>,
 }
 
-// SAFETY: the table owns its buckets and entries; nothing in them is tied to a thread.
-unsafe impl Send for SlotTable {}
+// SAFETY: the table owns its buckets and elements; nothing in them is tied to a thread.
+unsafe impl<E: Element> Send for SlotTable<E> {}
 // SAFETY: `&SlotTable` only reads.
-unsafe impl Sync for SlotTable {}
+unsafe impl<E: Element> Sync for SlotTable<E> {}
 
-impl Default for SlotTable {
+impl<E: Element> Default for SlotTable<E> {
     fn default() -> Self {
-        Self { buckets: std::ptr::null_mut(), mask: 0, len: 0 }
+        Self { buckets: std::ptr::null_mut(), len: 0, mask: 0, chained: 0, elements: PhantomData }
     }
 }
 
-fn pack(hash: u64, entry: NonNull<u8>) -> u64 {
-    let address = entry.as_ptr() as u64;
+fn pack(hash: u64, element: NonNull<u8>) -> u64 {
+    let address = element.as_ptr() as u64;
     assert!(address & !ADDRESS == 0, "user addresses have 48 bits");
     hash << 48 | address
 }
 
-fn entry_of(word: u64) -> NonNull<u8> {
+fn element_of(word: u64) -> NonNull<u8> {
     NonNull::new((word & ADDRESS) as *mut u8).expect("a used word holds an address")
 }
 
@@ -133,24 +143,33 @@ fn deallocate(buckets: *mut Bucket, count: usize) {
     unsafe { dealloc(buckets.cast(), Layout::array::<Bucket>(count).expect("as allocated")) }
 }
 
-impl SlotTable {
-    /// Number of entries.
+impl<E: Element> SlotTable<E> {
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    fn bucket_count(&self) -> usize {
+    /// Number of buckets, chained ones not counted; a power of two, or none.
+    pub fn bucket_count(&self) -> usize {
         if self.buckets.is_null() { 0 } else { self.mask as usize + 1 }
     }
 
-    /// Bytes of the bucket array (the few chained buckets are not counted).
+    /// Bytes of the buckets.
     pub fn bytes(&self) -> usize {
-        self.bucket_count() * size_of::<Bucket>()
+        (self.bucket_count() + usize::from(self.chained)) * size_of::<Bucket>()
+    }
+
+    /// A table that `count` elements fill without its growing.
+    pub fn with_room(count: usize) -> Self {
+        let buckets = count.div_ceil(E::LOAD).next_power_of_two().min(BUCKETS_MAX);
+        let mut table = Self::default();
+        (table.buckets, table.mask) = (allocate(buckets), (buckets - 1) as u16);
+        table
     }
 
     fn first_bucket(&self, hash: u64) -> *mut Bucket {
         // SAFETY: callers have checked that the array is there; the mask keeps the index inside.
-        unsafe { self.buckets.add((hash as u32 & self.mask & 0xffff) as usize) }
+        unsafe { self.buckets.add(usize::from(hash as u16 & self.mask)) }
     }
 
     /// The address of the bucket that `hash` leads to, to be prefetched.
@@ -159,7 +178,7 @@ impl SlotTable {
         if self.buckets.is_null() { std::ptr::null() } else { self.first_bucket(hash) as *const u8 }
     }
 
-    /// The address of the first entry whose tag and hash bits agree, to be prefetched. Touches no entry.
+    /// The address of the first element whose tag and hash bits agree, to be prefetched. Touches no element.
     #[inline]
     pub fn likely_entry(&self, hash: u64) -> *const u8 {
         if self.buckets.is_null() {
@@ -173,7 +192,7 @@ impl SlotTable {
         }
     }
 
-    /// Finds the entry of a key.
+    /// Finds the element of a key.
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<Place> {
         if self.buckets.is_null() {
@@ -189,10 +208,12 @@ impl SlotTable {
                 let way = matches.trailing_zeros() as usize;
                 matches &= matches - 1;
                 let word = bucket.words[way];
-                // The value lies behind the key, often on the next line: it is on its way while the key is compared.
-                prefetch(((word & ADDRESS) as *const u8).wrapping_add(CACHE_LINE));
-                // SAFETY: a used word holds a live entry of this table.
-                if word >> 48 == hash & 0xffff && unsafe { EntryRef::from_raw(entry_of(word)) }.key() == key {
+                if E::IS_LONG {
+                    // The value lies behind the key, often on the next line: it is on its way while the key is compared.
+                    prefetch(((word & ADDRESS) as *const u8).wrapping_add(CACHE_LINE));
+                }
+                // SAFETY: a used word holds a live element of this table.
+                if word >> 48 == hash & 0xffff && E::key(unsafe { E::view(element_of(word)) }) == key {
                     return Some(Place { bucket: NonNull::new(at.cast()).expect("not null"), way: way as u8 });
                 }
             }
@@ -212,34 +233,34 @@ impl SlotTable {
         unsafe { &mut *place.bucket.as_ptr().cast::<Bucket>() }
     }
 
-    /// The entry at a place.
+    /// The element at a place.
     #[inline]
-    pub fn view(&self, place: Place) -> EntryRef<'_> {
-        // SAFETY: a used word holds a live entry, borrowed with the table.
-        unsafe { EntryRef::from_raw(entry_of(self.bucket(place).words[place.way as usize])) }
+    pub fn view(&self, place: Place) -> E::View<'_> {
+        // SAFETY: a used word holds a live element, borrowed with the table.
+        unsafe { E::view(element_of(self.bucket(place).words[place.way as usize])) }
     }
 
-    /// Changes the entry at a place; it may move.
-    pub fn change<R>(&mut self, place: Place, with: impl FnOnce(&mut Entry) -> R) -> R {
+    /// Changes the element at a place; it may move.
+    pub fn change<R>(&mut self, place: Place, with: impl FnOnce(&mut E) -> R) -> R {
         let word = &mut self.bucket_mut(place).words[place.way as usize];
-        // SAFETY: the word owns the entry; ownership goes back into it below. A panic in `with` would leave a stale word, which is
+        // SAFETY: the word owns the element; ownership goes back into it below. A panic in `with` would leave a stale word, which is
         // why a panic in a shard stops the node.
-        let mut entry = unsafe { Entry::from_raw(entry_of(*word)) };
-        let result = with(&mut entry);
+        let mut element = unsafe { E::from_raw(element_of(*word)) };
+        let result = with(&mut element);
         let hash = *word >> 48;
-        *word = pack(hash, entry.into_raw());
+        *word = pack(hash, element.into_raw());
         result
     }
 
-    /// Adds an entry whose key is not in the table.
-    pub fn insert(&mut self, hash: u64, entry: Entry) -> Place {
+    /// Adds an element whose key is not in the table.
+    pub fn insert(&mut self, hash: u64, element: E) -> Place {
         if self.buckets.is_null() {
-            (self.buckets, self.mask) = (allocate(1), 0);
-        } else if self.len as usize >= self.bucket_count() * WAYS && self.bucket_count() < BUCKETS_MAX {
+            (self.buckets, self.mask, self.chained) = (allocate(1), 0, 0);
+        } else if self.len as usize >= self.bucket_count() * E::LOAD && self.bucket_count() < BUCKETS_MAX {
             self.resize(self.bucket_count() * 2);
         }
         self.len += 1;
-        self.place(tag_of(hash), pack(hash, entry.into_raw()))
+        self.place(tag_of(hash), pack(hash, element.into_raw()))
     }
 
     /// Puts a word into the first free way of its chain, lengthening the chain when there is none.
@@ -257,6 +278,7 @@ impl SlotTable {
             }
             if !bucket.is_chained() {
                 let next = allocate(1);
+                self.chained = self.chained.saturating_add(1);
                 // SAFETY: just allocated.
                 let child = unsafe { &mut *next };
                 child.head[0] = bucket.head[WAYS - 1];
@@ -269,50 +291,33 @@ impl SlotTable {
         }
     }
 
-    /// Takes the entry at a place out of the table.
-    pub fn remove(&mut self, place: Place) -> Entry {
+    /// Takes the element at a place out of the table.
+    pub fn remove(&mut self, place: Place) -> E {
         let bucket = self.bucket_mut(place);
         bucket.head[WAYS] &= !(1 << place.way);
-        let base = entry_of(bucket.words[place.way as usize]);
+        let base = element_of(bucket.words[place.way as usize]);
         self.len -= 1;
         if self.len == 0 {
             self.release_buckets();
-        } else if self.bucket_count() > 1 && (self.len as usize) < self.bucket_count() * WAYS / 6 {
+        } else if self.bucket_count() > 1 && (self.len as usize) < self.bucket_count() * E::LOAD / 6 {
             self.resize(self.bucket_count() / 2);
         }
-        // SAFETY: the word that owned the entry is gone.
-        unsafe { Entry::from_raw(base) }
+        // SAFETY: the word that owned the element is gone.
+        unsafe { E::from_raw(base) }
     }
 
     fn resize(&mut self, count: usize) {
-        let old = std::mem::take(self);
+        let mut old = std::mem::take(self);
         self.buckets = allocate(count);
-        self.mask = count as u32 - 1;
+        self.mask = (count - 1) as u16;
         self.len = old.len;
-        old.for_each_word(|tag, word| {
+        for (tag, word) in old.words() {
             self.place(tag, word);
-        });
-        let mut old = old;
+        }
         old.release_buckets();
     }
 
-    /// Calls `with` for every tag and word.
-    fn for_each_word(&self, mut with: impl FnMut(u8, u64)) {
-        for index in 0..self.bucket_count() {
-            // SAFETY: inside the array.
-            let mut at = unsafe { self.buckets.add(index) };
-            while !at.is_null() {
-                // SAFETY: buckets in a chain live as long as the table.
-                let bucket = unsafe { &*at };
-                for way in (0..bucket.ways()).filter(|way| bucket.is_used(*way)) {
-                    with(bucket.head[way], bucket.words[way]);
-                }
-                at = bucket.next();
-            }
-        }
-    }
-
-    /// Frees the buckets, not the entries.
+    /// Frees the buckets, not the elements.
     fn release_buckets(&mut self) {
         for index in 0..self.bucket_count() {
             // SAFETY: inside the array.
@@ -327,90 +332,16 @@ impl SlotTable {
         if !self.buckets.is_null() {
             deallocate(self.buckets, self.bucket_count());
         }
-        self.buckets = std::ptr::null_mut();
-        self.len = 0;
-    }
-
-    /// The entries whose tag and hash bits are those of `hash`.
-    pub fn scan_hash(&self, hash: u64, mut with: impl FnMut(EntryRef<'_>)) {
-        if self.buckets.is_null() {
-            return;
-        }
-        let mut at = self.first_bucket(hash);
-        while !at.is_null() {
-            // SAFETY: buckets in a chain live as long as the table.
-            let bucket = unsafe { &*at };
-            for way in (0..WAYS).filter(|way| bucket.matches(tag_of(hash)) & (1 << way) != 0) {
-                if bucket.words[way] >> 48 == hash & 0xffff {
-                    // SAFETY: a used word holds a live entry.
-                    with(unsafe { EntryRef::from_raw(entry_of(bucket.words[way])) });
-                }
-            }
-            at = bucket.next();
-        }
-    }
-
-    /// Every entry, in no particular order.
-    pub fn for_each(&self, mut with: impl FnMut(EntryRef<'_>)) {
-        // SAFETY: a used word holds a live entry.
-        self.for_each_word(|_, word| with(unsafe { EntryRef::from_raw(entry_of(word)) }));
-    }
-
-    /// The entry that has `rank` others before it in the table's present order.
-    pub fn nth(&self, rank: usize) -> Option<EntryRef<'_>> {
-        let (mut at, mut found) = (0, None);
-        self.for_each_word(|_, word| {
-            if at == rank {
-                found = Some(word);
-            }
-            at += 1;
-        });
-        // SAFETY: a used word holds a live entry, borrowed with the table.
-        found.map(|word| unsafe { EntryRef::from_raw(entry_of(word)) })
-    }
-
-    /// As `nth`, among the entries for which `is_counted` holds.
-    pub fn nth_where(&self, rank: usize, is_counted: impl Fn(EntryRef<'_>) -> bool) -> Option<EntryRef<'_>> {
-        let (mut at, mut found) = (0, None);
-        self.for_each_word(|_, word| {
-            // SAFETY: a used word holds a live entry, borrowed with the table.
-            let entry = unsafe { EntryRef::from_raw(entry_of(word)) };
-            if found.is_none() && is_counted(entry) {
-                if at == rank {
-                    found = Some(entry);
-                }
-                at += 1;
-            }
-        });
-        found
-    }
-
-    /// One step of a scan: calls `with` for the entries of the bucket that `cursor` names and returns the next cursor, 0 at the
-    /// end. The cursor counts in reversed binary, so that a bucket visited stays visited when the table doubles or halves.
-    pub fn scan(&self, cursor: u64, mut with: impl FnMut(EntryRef<'_>)) -> u64 {
-        if self.buckets.is_null() {
-            return 0;
-        }
-        let mask = u64::from(self.mask);
-        // SAFETY: the mask keeps the index inside.
-        let mut at = unsafe { self.buckets.add((cursor & mask) as usize) };
-        while !at.is_null() {
-            // SAFETY: buckets in a chain live as long as the table.
-            let bucket = unsafe { &*at };
-            for way in (0..bucket.ways()).filter(|way| bucket.is_used(*way)) {
-                // SAFETY: a used word holds a live entry.
-                with(unsafe { EntryRef::from_raw(entry_of(bucket.words[way])) });
-            }
-            at = bucket.next();
-        }
-        (cursor | !mask).reverse_bits().wrapping_add(1).reverse_bits()
+        (self.buckets, self.mask, self.chained, self.len) = (std::ptr::null_mut(), 0, 0, 0);
     }
 }
 
-impl Drop for SlotTable {
+impl<E: Element> Drop for SlotTable<E> {
     fn drop(&mut self) {
-        // SAFETY: each word owns its entry, and nothing reads the words afterwards.
-        self.for_each_word(|_, word| unsafe { Entry::from_raw(entry_of(word)) }.free());
+        for (_, word) in self.words() {
+            // SAFETY: each word owns its element, and nothing reads the words afterwards.
+            unsafe { E::from_raw(element_of(word)) }.free();
+        }
         self.release_buckets();
     }
 }
