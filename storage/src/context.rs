@@ -6,21 +6,25 @@
 //! ```ignore
 //! pub fn get(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
 //!     let key = cx.first_key(args);
-//!     match cx.read(&key) {
-//!         Some(entry) => reply_value(cx, entry.value()),
-//!         None => cx.reply.null(),
+//!     match cx.lookup(&key) {
+//!         (Some(entry), reply) => reply_value(reply, entry.string()?),
+//!         (None, reply) => reply.null(),
 //!     }
 //!     Ok(())
 //! }
 //! ```
 
 use crate::access::AccessPolicy;
-use crate::database::{Database, Occupied, Spot};
+use crate::collection::{Collection, Edit, Kind, View};
+use crate::database::{Database, Discarded, Occupied, Spot};
 use crate::effects::Effects;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::key_hash::Key;
+use crate::notify::{Class, Event};
 use crate::random::Random;
 use crate::shard::{Layout, Shard, Shards};
+use simurgh_protocol::CommandError;
+use simurgh_protocol::config::Packing;
 use simurgh_protocol::resp::{Args, Reply};
 
 /// The settings that handlers read.
@@ -32,7 +36,14 @@ pub struct Settings {
     pub bulk_max: u64,
     /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without an option free off the path.
     pub lazy_flush: bool,
+    /// Up to which size collections are packed.
+    pub packing: Packing,
+    /// `notify-keyspace-events`: the events that somebody may hear of, and where.
+    pub events: Class,
 }
+
+/// A collection that takes more allocations than this is freed off the path, as Redis's lazy freeing has it.
+const FREED_IN_PLACE_MAX: usize = 64;
 
 /// What becomes of a key's expiry when its value is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +78,8 @@ pub struct Context<'a> {
     pub no_touch: bool,
     /// The command is replayed from the log: nothing expires by itself, and nothing is recorded.
     pub replaying: bool,
-    /// Databases taken away by a flush, to be dropped off the path.
-    pub discarded: &'a mut Vec<Database>,
+    /// What is to be freed off the path.
+    pub discarded: &'a mut Vec<Discarded>,
     /// The shards that are held.
     pub shards: &'a mut dyn Shards,
 }
@@ -167,6 +178,85 @@ impl<'a> Context<'a> {
         Some(self.database_of(key).occupied_at(spot, key.hash))
     }
 
+    /// Looks a collection up to answer a read, with the reply at hand: notes the access, counts the hit or miss.
+    #[inline]
+    pub fn look<T: Kind>(&mut self, key: &Key<'_>) -> Result<(Option<View<'_, T>>, &mut Reply), CommandError> {
+        let (entry, reply) = self.lookup(key);
+        let Some(entry) = entry else { return Ok((None, reply)) };
+        let view = entry.collection().and_then(View::new).ok_or(CommandError::WrongType)?;
+        Ok((Some(view), reply))
+    }
+
+    /// Looks a collection up to change it. Call [`Context::changed`] after the change; an emptied one is gone by then.
+    #[inline]
+    pub fn edit<T: Kind>(&mut self, key: &Key<'_>) -> Result<Option<Edit<'_, T>>, CommandError> {
+        match self.write(key) {
+            Some(entry) => Edit::new(entry).map(Some).ok_or(CommandError::WrongType),
+            None => Ok(None),
+        }
+    }
+
+    /// [`Context::edit`], of a collection that comes to be if it is not there; one left empty does not stay.
+    #[inline]
+    pub fn edit_or_create<T: Kind>(&mut self, key: &Key<'_>) -> Result<Edit<'_, T>, CommandError> {
+        let access = self.settings.access.fresh(self.now_ms);
+        if self.find_used(key).is_none() {
+            self.database_of(key).insert_entry(key, Entry::of_collection(key.bytes, T::empty(), None, access));
+            self.notify(Class::NEW, "new", key);
+        }
+        let entry = self.database_of(key).occupied(key).expect("it was there or came to be just now");
+        Edit::new(entry).ok_or(CommandError::WrongType)
+    }
+
+    /// Puts a collection under its key in place of whatever was there, without expiry; an empty one removes the key. Whether there
+    /// was or is anything: then the caller calls [`Context::changed`], as after every change.
+    pub fn replace(&mut self, key: &Key<'_>, collection: Collection) -> bool {
+        let access = self.settings.access.fresh(self.now_ms);
+        let was_there = self.take(key).map(|old| self.free(old)).is_some();
+        if collection.is_void() {
+            return was_there;
+        }
+        self.database_of(key).insert_entry(key, Entry::of_collection(key.bytes, collection, None, access));
+        true
+    }
+
+    /// Takes the key's entry out of the table, unless its time has come. Telling of the change is the caller's.
+    pub(crate) fn take(&mut self, key: &Key<'_>) -> Option<Entry> {
+        let spot = self.find_live(key)?;
+        Some(self.database_of(key).occupied_at(spot, key.hash).take())
+    }
+
+    /// Frees an entry, a large collection off the path.
+    pub(crate) fn free(&mut self, mut entry: Entry) {
+        if let Some(collection) = entry.take_collection() {
+            self.discard(collection);
+        }
+        entry.free();
+    }
+
+    /// Frees a collection, a large one off the path.
+    pub fn discard(&mut self, collection: Collection) {
+        if collection.free_effort() > FREED_IN_PLACE_MAX {
+            self.discarded.push(Discarded::Collection(collection));
+        }
+    }
+
+    /// Tells of an event, if anybody may want to hear of it.
+    #[inline]
+    pub fn notify(&mut self, class: Class, name: &'static str, key: &Key<'_>) {
+        if self.settings.events.meets(class) && !self.replaying {
+            self.effects.events.push(Event { class, name, database: self.database, key: key.bytes.into() });
+        }
+    }
+
+    /// Tells that a key is gone, if it is: after a change that may have emptied a collection.
+    #[inline]
+    pub fn notify_if_gone(&mut self, key: &Key<'_>) {
+        if self.settings.events.meets(Class::GENERIC) && self.database_of(key).get(key).is_none() {
+            self.notify(Class::GENERIC, "del", key);
+        }
+    }
+
     /// Notes a use of the key; whether it is there.
     pub fn touch(&mut self, key: &Key<'_>) -> bool {
         self.find_used(key).is_some()
@@ -235,6 +325,7 @@ impl<'a> Context<'a> {
             Expiry::At(at) => Some(at),
         };
         let mut entry = entries.occupied_at(spot, key.hash);
+        let collection = entry.take_collection();
         entry.replace(value, encoding, expires_at);
         if !self.no_touch {
             let access = policy.used(old_access, now_ms, || self.random.unit());
@@ -244,16 +335,18 @@ impl<'a> Context<'a> {
         }
         shard.key_changed(database, key.bytes);
         self.effects.change();
+        if let Some(collection) = collection {
+            self.discard(collection);
+        }
     }
 
     /// Puts a whole entry under its key, in place of what was there. Watchers are told; counting the change is the caller's, who
     /// may have counted it where the entry came from.
     pub(crate) fn put(&mut self, key: &Key<'_>, entry: Entry) {
-        let database = self.database_of(key);
-        if let Some(old) = database.occupied(key) {
-            old.remove();
+        if let Some(old) = self.database_of(key).occupied(key).map(Occupied::take) {
+            self.free(old);
         }
-        database.insert_entry(key, entry);
+        self.database_of(key).insert_entry(key, entry);
         self.tell_watchers(key);
     }
 
@@ -275,8 +368,8 @@ impl<'a> Context<'a> {
 
     /// Removes a key; whether it was there (and not expired).
     pub fn remove(&mut self, key: &Key<'_>) -> bool {
-        let Some(spot) = self.find_live(key) else { return false };
-        self.database_of(key).occupied_at(spot, key.hash).remove();
+        let Some(entry) = self.take(key) else { return false };
+        self.free(entry);
         self.changed(key);
         true
     }

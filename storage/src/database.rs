@@ -5,6 +5,7 @@
 //! here, in the allocator's size classes, so that `maxmemory` and `MEMORY USAGE` need no allocator (and give the same figure
 //! in the simulator).
 
+use crate::collection::Collection;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::key_hash::{Key, slot_of};
 use crate::prefetch::{CACHE_LINE, prefetch};
@@ -43,6 +44,8 @@ pub struct Database {
     groups: Vec<usize>,
     len: usize,
     expiries: BTreeSet<(i64, u64)>,
+    /// When the next field of a hash expires, and the hash of its key.
+    field_expiries: BTreeSet<(i64, u64)>,
     /// Keys with an expiry by slot and by group of slots, so that one of them is picked at random; empty until the first comes.
     expiring: Vec<u32>,
     expiring_groups: Vec<usize>,
@@ -84,7 +87,7 @@ impl Database {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let slots = self.tables.len() * size_of::<SlotTable>() + self.expiring.len() * size_of::<u32>();
-        self.bytes + self.expiries.len() * INDEX_BYTES + slots
+        self.bytes + (self.expiries.len() + self.field_expiries.len()) * INDEX_BYTES + slots
     }
 
     /// The slots that the shard owns.
@@ -150,7 +153,10 @@ impl Database {
         }
         let slot = key.slot() - self.slots.start;
         let expires_at = entry.view().expires_at();
-        self.bytes += size_class(entry.view().size());
+        self.bytes += entry.view().memory();
+        if let Some(at) = entry.view().collection().and_then(|collection| collection.next_field_expiry()) {
+            self.field_expiries.insert((at, key.hash));
+        }
         let table = &mut self.tables[slot];
         let before = table.bytes();
         table.insert(key.hash, entry);
@@ -210,6 +216,28 @@ impl Database {
             });
         }
         keys
+    }
+
+    /// The key of a hash with a field whose time has come.
+    #[must_use]
+    pub fn field_due(&self, now_ms: i64) -> Option<Vec<u8>> {
+        let (at, hash) = *self.field_expiries.first()?;
+        if at > now_ms {
+            return None;
+        }
+        let mut found = None;
+        self.table(hash)?.scan_hash(hash, |entry| {
+            if entry.collection().and_then(|collection| collection.next_field_expiry()) == Some(at) {
+                found = Some(entry.key().to_vec());
+            }
+        });
+        found
+    }
+
+    /// Number of hashes that have expiring fields.
+    #[must_use]
+    pub fn hashes_expiring(&self) -> usize {
+        self.field_expiries.len()
     }
 
     /// The key that expires first, and when.
@@ -333,9 +361,9 @@ impl<'a> Occupied<'a> {
     }
 
     fn change<R>(&mut self, with: impl FnOnce(&mut Entry) -> R) -> R {
-        let before = size_class(self.view().size());
+        let before = self.view().memory();
         let result = self.database.tables[self.slot].change(self.place, with);
-        let after = size_class(self.view().size());
+        let after = self.view().memory();
         self.database.bytes = self.database.bytes + after - before;
         result
     }
@@ -359,7 +387,7 @@ impl<'a> Occupied<'a> {
     /// Grows a value that is bytes to `length` (zeros behind) and gives its bytes to `with`.
     pub fn edit_value<R>(&mut self, length: usize, with: impl FnOnce(&mut [u8]) -> R) -> R {
         self.change(|entry| {
-            let length = length.max(entry.view().value().text_length());
+            let length = length.max(entry.view().string().map_or(0, |value| value.text_length()));
             entry.grow_value(length);
             with(entry.value_bytes_mut())
         })
@@ -387,6 +415,23 @@ impl<'a> Occupied<'a> {
         }
     }
 
+    /// Takes the collection out, if there is one, leaving a string of no meaning.
+    pub(crate) fn take_collection(&mut self) -> Option<Collection> {
+        let collection = self.change(Entry::take_collection)?;
+        if let Some(at) = collection.next_field_expiry() {
+            self.database.field_expiries.remove(&(at, self.hash));
+        }
+        Some(collection)
+    }
+
+    /// Puts a collection in place of the value, which is none.
+    pub(crate) fn put_collection(&mut self, collection: Collection) {
+        if let Some(at) = collection.next_field_expiry() {
+            self.database.field_expiries.insert((at, self.hash));
+        }
+        self.change(|entry| entry.put_collection(collection));
+    }
+
     /// Notes the access.
     #[inline]
     pub fn set_access(&mut self, access: u32) {
@@ -395,19 +440,36 @@ impl<'a> Occupied<'a> {
 
     /// Removes the key.
     pub fn remove(self) {
+        self.take().free();
+    }
+
+    /// Takes the entry out of the table.
+    pub(crate) fn take(self) -> Entry {
         let Self { database, slot, place, hash } = self;
         let table = &mut database.tables[slot];
         let before = table.bytes();
         let entry = table.remove(place);
-        database.bytes = database.bytes + table.bytes() - before - size_class(entry.view().size());
+        database.bytes = database.bytes + table.bytes() - before - entry.view().memory();
         database.len -= 1;
         database.groups[slot / GROUP] -= 1;
         if let Some(at) = entry.view().expires_at() {
             database.expiries.remove(&(at, hash));
             database.count_expiring(slot, false);
         }
-        entry.free();
+        if let Some(at) = entry.view().collection().and_then(|collection| collection.next_field_expiry()) {
+            database.field_expiries.remove(&(at, hash));
+        }
+        entry
     }
+}
+
+/// What was taken out of a database and is freed off the path.
+#[derive(Debug)]
+pub enum Discarded {
+    /// All of a database.
+    Database(Database),
+    /// A large collection.
+    Collection(Collection),
 }
 
 #[cfg(test)]

@@ -18,11 +18,13 @@ const IDLE_SECONDS_MAX: i64 = (1 << 24) - 2;
 pub fn dump(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     let mut payload = Vec::new();
-    let found = cx.read(&key).map(|entry| entry.value().with_text(|text| dump_string(&mut payload, text)));
-    match found {
-        Some(()) => cx.reply.bulk(&payload),
-        None => cx.reply.null(),
-    }
+    let Some(entry) = cx.read(&key) else {
+        cx.reply.null();
+        return Ok(());
+    };
+    let value = entry.string().map_err(|_| CommandError::Text("ERR only strings can be dumped yet"))?;
+    value.with_text(|text| dump_string(&mut payload, text));
+    cx.reply.bulk(&payload);
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //! records for one database is marked, since the stream needs a `SELECT` between them and only the stream knows which database
 //! it was left at.
 
+use crate::notify::Event;
 use simurgh_protocol::resp::encode_command;
 
 /// A run of records that belong to one database.
@@ -21,6 +22,8 @@ pub struct Run {
 pub struct Effects {
     /// Whether anybody reads the records. Without a log and without replicas nothing is encoded.
     pub recording: bool,
+    /// Keyspace events in the order in which they happened; whoever delivers them takes them away.
+    pub events: Vec<Event>,
     bytes: Vec<u8>,
     runs: Vec<Run>,
     records: usize,

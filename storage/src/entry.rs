@@ -3,8 +3,11 @@
 //! ```text
 //! 0         4             8               12        12+key        12+key+value
 //! [ meta u32 ][ key_length u32 ][ value_length u32 ][ key bytes ][ value bytes ][ expiry i64, if bit 31 of key_length ]
-//! meta: bits 0..4 encoding, 4..8 type, 8..32 access (LRU clock or LFU counter, as Redis keeps them)
+//! meta: bits 0..4 encoding, 8..32 access (LRU clock or LFU counter, as Redis keeps them)
 //! ```
+//!
+//! The value of a string is its bytes or eight bytes of integer; that of any other type is the two words of a [`Collection`], which
+//! lead to everything else and are not aligned.
 //!
 //! One pointer leads from the table to everything a GET needs, and a key without an expiry pays nothing for those that have
 //! one. What is asked of the allocator is a whole size class, so a value may change its length within the class without a call
@@ -14,8 +17,11 @@
 //! points to a live allocation of exactly `size_class(size())` bytes with the header above, owned by that `Entry` alone.
 #![allow(unsafe_code)]
 
+use crate::collection::{Collection, CollectionRef};
 use crate::database::size_class;
+use simurgh_protocol::CommandError;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 const HEADER: usize = 12;
@@ -34,27 +40,23 @@ pub enum Encoding {
     Int = 1,
     /// A string of at most 44 bytes.
     Embstr = 2,
+    /// No string: the representation is the collection's own affair.
+    Collection = 3,
 }
 
 impl Encoding {
-    /// The name that clients know it by.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Int => "int",
-            Self::Embstr => "embstr",
-        }
-    }
-
     fn from_bits(bits: u32) -> Self {
         match bits & 0xf {
             1 => Self::Int,
             2 => Self::Embstr,
+            3 => Self::Collection,
             _ => Self::Raw,
         }
     }
 }
+
+/// Bytes of a collection's words in the value area.
+const COLLECTION: usize = size_of::<Collection>();
 
 /// A stored value, as it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ fn encoding_beside(key_length: usize, value: Value<'_>, encoding: Encoding, expi
         Encoding::Embstr if key_length + value.text_length() + usize::from(expires) * EXPIRY > EMBEDDED_MAX => {
             Encoding::Raw
         }
-        Encoding::Embstr | Encoding::Raw | Encoding::Int => encoding,
+        Encoding::Embstr | Encoding::Raw | Encoding::Int | Encoding::Collection => encoding,
     }
 }
 
@@ -186,15 +188,29 @@ impl<'a> EntryRef<'a> {
         self.slice(HEADER, self.key_length())
     }
 
-    /// The value.
-    #[must_use]
+    /// The value, if it is a string; the error is the client's.
     #[inline]
-    pub fn value(&self) -> Value<'a> {
+    pub fn string(&self) -> Result<Value<'a>, CommandError> {
         let bytes = self.slice(HEADER + self.key_length(), self.value_length());
         match self.encoding() {
-            Encoding::Int => Value::Int(i64::from_ne_bytes(bytes.try_into().expect("an integer takes eight bytes"))),
-            Encoding::Raw | Encoding::Embstr => Value::Bytes(bytes),
+            Encoding::Int => {
+                Ok(Value::Int(i64::from_ne_bytes(bytes.try_into().expect("an integer takes eight bytes"))))
+            }
+            Encoding::Raw | Encoding::Embstr => Ok(Value::Bytes(bytes)),
+            Encoding::Collection => Err(CommandError::WrongType),
         }
+    }
+
+    /// The value, if it is no string.
+    #[must_use]
+    pub fn collection(&self) -> Option<CollectionRef<'a>> {
+        if self.encoding() != Encoding::Collection {
+            return None;
+        }
+        let words = self.slice(HEADER + self.key_length(), COLLECTION).as_ptr().cast::<ManuallyDrop<Collection>>();
+        // SAFETY: the encoding says that the value area holds a collection's words. The copy is not dropped and does not outlive `'a`,
+        // during which the entry, which owns what they lead to, is not changed.
+        Some(CollectionRef::new(unsafe { words.read_unaligned() }))
     }
 
     /// How the value is represented.
@@ -203,10 +219,21 @@ impl<'a> EntryRef<'a> {
         Encoding::from_bits(self.word(0))
     }
 
+    /// The representation as clients know it.
+    #[must_use]
+    pub fn encoding_name(&self) -> &'static str {
+        match (self.encoding(), self.collection()) {
+            (_, Some(collection)) => collection.encoding_name(),
+            (Encoding::Int, None) => "int",
+            (Encoding::Embstr, None) => "embstr",
+            (Encoding::Raw | Encoding::Collection, None) => "raw",
+        }
+    }
+
     /// The name of the value's type, as `TYPE` gives it.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
-        "string"
+        self.collection().map_or("string", |collection| collection.type_name())
     }
 
     /// The access field: LRU clock or LFU counter, 24 bits.
@@ -230,6 +257,15 @@ impl<'a> EntryRef<'a> {
     #[must_use]
     pub fn size(&self) -> usize {
         HEADER + self.key_length() + self.value_length() + if self.has_expiry() { EXPIRY } else { 0 }
+    }
+
+    /// Bytes that the key takes with all that belongs to it, in the allocator's size classes.
+    #[must_use]
+    #[inline]
+    pub fn memory(&self) -> usize {
+        let beyond =
+            if self.encoding() == Encoding::Collection { self.collection().map_or(0, |it| it.bytes()) } else { 0 };
+        size_class(self.size()) + beyond
     }
 }
 
@@ -259,6 +295,57 @@ impl Entry {
         entry
     }
 
+    /// A new entry that holds a collection.
+    #[must_use]
+    pub fn of_collection(key: &[u8], collection: Collection, expires_at: Option<i64>, access: u32) -> Self {
+        let mut entry = Self::new(key, Value::Bytes(&[0; COLLECTION]), Encoding::Raw, expires_at, access);
+        entry.put_collection(collection);
+        entry
+    }
+
+    /// A copy of an entry, under another key.
+    #[must_use]
+    pub fn copy_of(source: EntryRef<'_>, key: &[u8], access: u32) -> Self {
+        match (source.collection(), source.string()) {
+            (Some(collection), _) => Self::of_collection(key, (*collection).clone(), source.expires_at(), access),
+            (None, Ok(value)) => Self::new(key, value, source.encoding(), source.expires_at(), access),
+            (None, Err(_)) => unreachable!("what holds no collection is a string"),
+        }
+    }
+
+    /// The same under another key.
+    #[must_use]
+    pub fn under(mut self, key: &[u8]) -> Self {
+        let (collection, view) = (self.take_collection(), self.view());
+        let (expires_at, access) = (view.expires_at(), view.access());
+        let renamed = match (collection, view.string()) {
+            (Some(collection), _) => Self::of_collection(key, collection, expires_at, access),
+            (None, Ok(value)) => Self::new(key, value, view.encoding(), expires_at, access),
+            (None, Err(_)) => unreachable!("what holds no collection is a string"),
+        };
+        self.free();
+        renamed
+    }
+
+    /// Takes the collection out, if there is one, leaving a string of no meaning.
+    pub fn take_collection(&mut self) -> Option<Collection> {
+        let words = self.view().collection()?.into_words();
+        self.set_encoding(Encoding::Raw);
+        // From here on the entry owns no collection: the words are the only owner.
+        Some(ManuallyDrop::into_inner(words))
+    }
+
+    /// Puts a collection in place of the value.
+    pub fn put_collection(&mut self, collection: Collection) {
+        if self.view().encoding() != Encoding::Raw || self.view().value_length() != COLLECTION {
+            self.set_value(Value::Bytes(&[0; COLLECTION]), Encoding::Raw);
+        }
+        let offset = HEADER + self.view().key_length();
+        // SAFETY: the value area has room for the words, which need not be aligned; what lay there was bytes.
+        unsafe { self.0.as_ptr().add(offset).cast::<Collection>().write_unaligned(collection) }
+        self.set_encoding(Encoding::Collection);
+    }
+
     /// Takes ownership of a pointer given out by [`Entry::into_raw`].
     ///
     /// # Safety
@@ -280,8 +367,9 @@ impl Entry {
         unsafe { EntryRef::from_raw(self.0) }
     }
 
-    /// Frees the allocation.
-    pub(crate) fn free(self) {
+    /// Frees the allocation, and a collection.
+    pub(crate) fn free(mut self) {
+        drop(self.take_collection());
         let size = self.view().size();
         // SAFETY: allocated with this layout, and `self` was its only owner.
         unsafe { dealloc(self.0.as_ptr(), layout(size)) }
@@ -337,6 +425,7 @@ impl Entry {
     pub fn replace(&mut self, value: Value<'_>, encoding: Encoding, expires_at: Option<i64>) {
         let (size, key_length, length) = (self.view().size(), self.view().key_length(), value.stored_length());
         assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
+        drop(self.take_collection());
         self.reallocate(size, HEADER + key_length + length + if expires_at.is_some() { EXPIRY } else { 0 });
         self.set_encoding(encoding_beside(key_length, value, encoding, expires_at.is_some()));
         self.set_word(1, key_length as u32 | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
@@ -363,7 +452,8 @@ impl Entry {
     pub fn grow_value(&mut self, length: usize) {
         assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
         let (old, expires_at) = (self.view().value_length(), self.view().expires_at());
-        debug_assert!(length >= old && self.view().encoding() != Encoding::Int);
+        assert!(matches!(self.view().encoding(), Encoding::Raw | Encoding::Embstr), "only bytes grow");
+        debug_assert!(length >= old);
         let key_length = self.view().key_length();
         self.resize_allocation(length);
         // SAFETY: the allocation now has room for `length` bytes of value.
@@ -375,7 +465,7 @@ impl Entry {
     /// The bytes of a value that is not an integer, to be changed in place.
     pub fn value_bytes_mut(&mut self) -> &mut [u8] {
         let view = self.view();
-        assert!(view.encoding() != Encoding::Int, "an integer is replaced, not edited");
+        assert!(matches!(view.encoding(), Encoding::Raw | Encoding::Embstr), "only bytes are edited");
         let (offset, length) = (HEADER + view.key_length(), view.value_length());
         // SAFETY: inside the allocation, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr().add(offset), length) }
@@ -393,8 +483,9 @@ impl Entry {
         self.set_word(1, key_word | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
         self.restore_expiry(expires_at);
         let view = self.view();
-        let encoding = encoding_beside(view.key_length(), view.value(), view.encoding(), expires_at.is_some());
-        self.set_encoding(encoding);
+        if let Ok(value) = view.string() {
+            self.set_encoding(encoding_beside(view.key_length(), value, view.encoding(), expires_at.is_some()));
+        }
     }
 }
 
@@ -407,7 +498,7 @@ mod tests {
         let mut entry = Entry::new(b"key", Value::Bytes(b"hello"), Encoding::Embstr, None, 7);
         entry.set_expiry(Some(-5));
         entry.set_value(Value::Int(i64::MIN), Encoding::Int);
-        assert_eq!(entry.view().value(), Value::Int(i64::MIN));
+        assert_eq!(entry.view().string().unwrap(), Value::Int(i64::MIN));
         assert_eq!(entry.view().expires_at(), Some(-5));
         entry.set_value(Value::Bytes(b""), Encoding::Embstr);
         entry.grow_value(100);
@@ -416,7 +507,7 @@ mod tests {
         entry.set_expiry(None);
         let view = entry.view();
         assert_eq!((view.key(), view.expires_at(), view.access()), (&b"key"[..], None, 7));
-        assert_eq!(view.value(), Value::Bytes(&[&[0; 99][..], b"x"].concat()));
+        assert_eq!(view.string().unwrap(), Value::Bytes(&[&[0; 99][..], b"x"].concat()));
         assert_eq!(view.encoding(), Encoding::Raw);
         assert_eq!(view.size(), HEADER + 3 + 100);
         entry.free();
@@ -428,10 +519,10 @@ mod tests {
         let base = entry.0;
         for length in [34, 49, 40] {
             entry.set_value(Value::Bytes(&vec![2; length]), Encoding::Raw);
-            assert_eq!((entry.0, entry.view().value()), (base, Value::Bytes(&vec![2; length])));
+            assert_eq!((entry.0, entry.view().string().unwrap()), (base, Value::Bytes(&vec![2; length])));
         }
         entry.replace(Value::Int(-1), Encoding::Int, Some(i64::MAX));
-        assert_eq!((entry.view().value(), entry.view().expires_at()), (Value::Int(-1), Some(i64::MAX)));
+        assert_eq!((entry.view().string().unwrap(), entry.view().expires_at()), (Value::Int(-1), Some(i64::MAX)));
         entry.free();
     }
 

@@ -2,9 +2,10 @@
 
 use crate::access::AccessPolicy;
 use crate::context::{Context, Settings};
-use crate::database::Database;
+use crate::database::Discarded;
 use crate::effects::Effects;
 use crate::key_hash::KeyHasher;
+use crate::notify::Class;
 use crate::random::Random;
 use crate::shard::{Layout, Shard};
 use simurgh_protocol::resp::{Protocol, Range};
@@ -22,7 +23,7 @@ pub(crate) struct Fixture {
     pub protocol: Protocol,
     pub settings: Settings,
     pub random: Random,
-    pub discarded: Vec<Database>,
+    pub discarded: Vec<Discarded>,
     pub replaying: bool,
     /// Every record so far, in order, as its words.
     pub log: Vec<Vec<Vec<u8>>>,
@@ -41,7 +42,13 @@ impl Fixture {
             now_ms: 1_000_000,
             database: 0,
             protocol: Protocol::Resp2,
-            settings: Settings { access: AccessPolicy::Lru, bulk_max: 512 << 20, lazy_flush: false },
+            settings: Settings {
+                access: AccessPolicy::Lru,
+                bulk_max: 512 << 20,
+                lazy_flush: false,
+                packing: simurgh_protocol::config::Settings::default().config().packing,
+                events: Class::NONE,
+            },
             random: Random::new(7),
             discarded: Vec::new(),
             replaying: false,

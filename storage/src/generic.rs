@@ -1,10 +1,10 @@
 //! Commands on keys whatever their values: DEL, EXISTS, TYPE, RENAME, COPY, MOVE and their like.
 //!
-//! Commands: <https://redis.io/docs/latest/commands/?group=generic>. A key lies in one allocation with its value, so a rename,
-//! a move and a copy all build the new entry from a view of the old one: one allocation, one copy, whatever the size.
+//! Commands: <https://redis.io/docs/latest/commands/?group=generic>. A rename takes the entry out of the table and
+//! puts it back under the other key; a string moves with it, of a collection only the two words do.
 
 use crate::context::Context;
-use crate::entry::{Entry, EntryRef};
+use crate::entry::Entry;
 use crate::key_hash::Key;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
@@ -26,7 +26,7 @@ pub fn del(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// `UNLINK key [key ...]`: as DEL. A value is one allocation, so there is nothing to free in the background.
+/// `UNLINK key [key ...]`: as DEL, since large values are freed in the background in any case.
 pub fn unlink(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     del(cx, args)
 }
@@ -53,11 +53,6 @@ pub fn type_of(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
     Ok(())
 }
 
-/// The same entry under another key.
-fn under(key: &Key<'_>, entry: EntryRef<'_>) -> Entry {
-    Entry::new(key.bytes, entry.value(), entry.encoding(), entry.expires_at(), entry.access())
-}
-
 /// `RENAME key newkey`.
 pub fn rename(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     rename_to(cx, args, true)?;
@@ -82,9 +77,9 @@ fn rename_to(cx: &mut Context<'_>, args: &Args<'_>, replace: bool) -> Result<boo
     if from.bytes == to.bytes || !replace && cx.touch(&to) {
         return Ok(false);
     }
-    let entry = cx.peek(&from).map(|entry| under(&to, entry)).ok_or(CommandError::NoSuchKey)?;
-    cx.remove(&from);
-    cx.put(&to, entry);
+    let entry = cx.take(&from).ok_or(CommandError::NoSuchKey)?;
+    cx.changed(&from);
+    cx.put(&to, entry.under(to.bytes));
     Ok(true)
 }
 
@@ -105,8 +100,8 @@ pub fn move_key(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
     }
     let key = cx.first_key(args);
     let is_possible = cx.touch(&key) && !cx.in_database(target, |cx| cx.touch(&key));
-    if is_possible && let Some(entry) = cx.peek(&key).map(|entry| under(&key, entry)) {
-        cx.remove(&key);
+    if is_possible && let Some(entry) = cx.take(&key) {
+        cx.changed(&key);
         cx.in_database(target, |cx| cx.put(&key, entry));
     }
     cx.reply.integer(i64::from(is_possible));
@@ -135,7 +130,7 @@ pub fn copy(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let access = cx.settings.access.fresh(cx.now_ms);
     let is_copied = cx.read(&from).is_some() && (!cx.in_database(target, |cx| cx.touch(&to)) || replace);
     if is_copied && let Some(source) = cx.peek(&from) {
-        let entry = Entry::new(to.bytes, source.value(), source.encoding(), source.expires_at(), access);
+        let entry = Entry::copy_of(source, to.bytes, access);
         cx.in_database(target, |cx| cx.put(&to, entry));
         cx.effects.change();
     }

@@ -2,7 +2,7 @@
 
 use crate::access::{AccessPolicy, idle_seconds};
 use crate::context::Context;
-use crate::entry::{Encoding, EntryRef};
+use crate::entry::EntryRef;
 use simurgh_protocol::{Args, CommandError};
 
 const HELP: [&str; 15] = [
@@ -40,7 +40,7 @@ fn describe<T>(cx: &mut Context<'_>, args: &Args<'_>, of: impl FnOnce(EntryRef<'
 
 /// `OBJECT ENCODING key`: the name of the representation, or null.
 pub fn encoding(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    match describe(cx, args, |entry| entry.encoding().name()) {
+    match describe(cx, args, |entry| entry.encoding_name()) {
         Some(name) => cx.reply.bulk(name.as_bytes()),
         None => cx.reply.null(),
     }

@@ -4,6 +4,7 @@
 //! lock for it.
 
 use simurgh_protocol::config::{Config, MaxMemoryPolicy, Settings};
+use simurgh_storage::Class;
 use simurgh_storage::access::AccessPolicy;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,8 @@ impl Live {
             bulk_max: config.proto_max_bulk_bytes,
             // Freeing is always done off the path.
             lazy_flush: true,
+            packing: config.packing.clone(),
+            events: Class::NONE,
         };
         Self { settings, config, storage }
     }

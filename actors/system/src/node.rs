@@ -27,7 +27,7 @@ use simurgh_kernel::{random, time};
 use simurgh_protocol::command::{Command, CommandFlags};
 use simurgh_protocol::config::{AppendFsync, Config, LogLevel, Settings};
 use simurgh_protocol::{Args, CommandError};
-use simurgh_storage::{Database, KeyHasher, Layout, Shard};
+use simurgh_storage::{Discarded, KeyHasher, Layout, Shard};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -354,9 +354,9 @@ impl Node {
         self.log.backlog() > CONGESTED_BYTES
     }
 
-    /// Drops databases off the path.
-    pub(crate) fn discard(&self, databases: Vec<Database>) {
-        self.reaper.spawn(async move { drop(databases) });
+    /// Frees what was taken out of databases, off the path.
+    pub(crate) fn discard(&self, discarded: Vec<Discarded>) {
+        self.reaper.spawn(async move { drop(discarded) });
     }
 
     /// A connection has ended: its watches end.

@@ -19,7 +19,7 @@ use simurgh_storage::aof::manifest::{BaseFormat, FileKind, Manifest, ManifestFil
 use simurgh_storage::aof::replay::{End, Options, Record, Replay};
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::rdb::read::{Item, Reader, is_rdb};
-use simurgh_storage::{Context, Effects, Encoding, Random, Shard, Shards, Value};
+use simurgh_storage::{Context, Discarded, Effects, Encoding, Random, Shard, Shards, Value};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -106,7 +106,7 @@ pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
     for (index, mut shard) in loaded.into_iter().enumerate() {
         for database in 0..node.layout.databases {
             let content = shard.take_database(database);
-            node.discard(vec![held.get(index).take_database(database)]);
+            node.discard(vec![Discarded::Database(held.get(index).take_database(database))]);
             *held.get(index).database_mut(database) = content;
         }
     }

@@ -14,6 +14,7 @@
 #[cfg(test)]
 mod document;
 mod memory;
+mod packing;
 mod redis_conf;
 mod rewrite;
 mod row;
@@ -25,6 +26,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use packing::Packing;
 pub use redis_conf::{Applied, INCLUDE_DEPTH_MAX, LINES_MAX, Line, LineError, ReadFiles, VARIABLE_PREFIX, read_lines};
 pub use rewrite::rewrite;
 pub use row::{Bounds, Kind, Mutability, Row, State, TextRule};

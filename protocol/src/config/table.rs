@@ -367,29 +367,29 @@ rows! {
     // Data types.
 
     /// How many fields a compact hash has.
-    HashMaxListpackEntries => integer("hash-max-listpack-entries", "512", SIZE).aliases(&["hash-max-ziplist-entries"]).no_meaning(NO_TYPE);
+    HashMaxListpackEntries => integer("hash-max-listpack-entries", "512", SIZE).aliases(&["hash-max-ziplist-entries"]);
     /// How long a value in a compact hash is.
-    HashMaxListpackValue => memory("hash-max-listpack-value", "64", SIZE).aliases(&["hash-max-ziplist-value"]).no_meaning(NO_TYPE);
+    HashMaxListpackValue => memory("hash-max-listpack-value", "64", SIZE).aliases(&["hash-max-ziplist-value"]);
     /// How large a node of a list is.
-    ListMaxListpackSize => integer("list-max-listpack-size", "-2", Bounds::new(i32::MIN as i64, INT_MAX)).aliases(&["list-max-ziplist-size"]).no_meaning(NO_TYPE);
+    ListMaxListpackSize => integer("list-max-listpack-size", "-2", Bounds::new(i32::MIN as i64, INT_MAX)).aliases(&["list-max-ziplist-size"]);
     /// How many nodes at each end of a list stay uncompressed.
-    ListCompressDepth => integer("list-compress-depth", "0", COUNT).no_meaning(NO_TYPE);
+    ListCompressDepth => integer("list-compress-depth", "0", COUNT).no_meaning("nodes of lists are never compressed");
     /// How many numbers a set of integers has.
-    SetMaxIntsetEntries => integer("set-max-intset-entries", "512", SIZE).no_meaning(NO_TYPE);
+    SetMaxIntsetEntries => integer("set-max-intset-entries", "512", SIZE);
     /// How many members a compact set has.
-    SetMaxListpackEntries => integer("set-max-listpack-entries", "128", SIZE).no_meaning(NO_TYPE);
+    SetMaxListpackEntries => integer("set-max-listpack-entries", "128", SIZE);
     /// How long a member of a compact set is.
-    SetMaxListpackValue => integer("set-max-listpack-value", "64", SIZE).no_meaning(NO_TYPE);
+    SetMaxListpackValue => integer("set-max-listpack-value", "64", SIZE);
     /// How many members a compact sorted set has.
-    ZsetMaxListpackEntries => integer("zset-max-listpack-entries", "128", SIZE).aliases(&["zset-max-ziplist-entries"]).no_meaning(NO_TYPE);
+    ZsetMaxListpackEntries => integer("zset-max-listpack-entries", "128", SIZE).aliases(&["zset-max-ziplist-entries"]);
     /// How long a member of a compact sorted set is.
-    ZsetMaxListpackValue => memory("zset-max-listpack-value", "64", SIZE).aliases(&["zset-max-ziplist-value"]).no_meaning(NO_TYPE);
+    ZsetMaxListpackValue => memory("zset-max-listpack-value", "64", SIZE).aliases(&["zset-max-ziplist-value"]);
     /// How large a sparse HyperLogLog is.
-    HllSparseMaxBytes => memory("hll-sparse-max-bytes", "3000", SIZE).no_meaning(NO_TYPE);
+    HllSparseMaxBytes => memory("hll-sparse-max-bytes", "3000", SIZE);
     /// How large a node of a stream is.
-    StreamNodeMaxBytes => memory("stream-node-max-bytes", "4kb", SIZE).no_meaning(NO_TYPE);
+    StreamNodeMaxBytes => memory("stream-node-max-bytes", "4kb", SIZE);
     /// How many entries a node of a stream has.
-    StreamNodeMaxEntries => integer("stream-node-max-entries", "100", LONG).no_meaning(NO_TYPE);
+    StreamNodeMaxEntries => integer("stream-node-max-entries", "100", LONG);
     /// Run vector set commands on one thread.
     VsetForceSingleThreadedExecution => switch("vset-force-single-threaded-execution", "no").no_meaning(NO_TYPE);
     /// After how many milliseconds a script may be interrupted.

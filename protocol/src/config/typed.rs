@@ -1,6 +1,7 @@
 //! The configuration as the code wants it: one plain field for each key that works, made from [`Settings`] at the start
 //! and after each `CONFIG SET`.
 
+use super::packing::Packing;
 use super::settings::Settings;
 use super::table::{FSYNC_MODES, Key, LOG_FORMATS, LOG_LEVELS, PERMISSIONS, POLICIES, SUPERVISORS};
 use super::value::{OutputLimits, Share, Value};
@@ -32,6 +33,8 @@ pub struct Config {
     pub client_query_buffer_bytes_max: u64,
     /// How much output may wait for a client.
     pub client_output_buffer_limits: OutputLimits,
+    /// Up to which size collections are packed.
+    pub packing: Packing,
     /// How many threads; 0 means one for each core.
     pub threads: u32,
     /// How many shards; 0 means the default.
@@ -119,6 +122,7 @@ impl Settings {
             threads: self.number(Key::Threads),
             shards: self.number(Key::Shards),
             log_io_uring: self.on(Key::LogIoUring),
+            packing: self.packing(),
             databases: self.number(Key::Databases),
             dir: self.bytes(Key::Dir),
             supervised: self.chosen(Key::Supervised, &Supervised::BY_NAME),
@@ -164,7 +168,7 @@ impl Settings {
     }
 
     /// A number whose bounds in the table fit the field's type.
-    fn number<T: TryFrom<i64>>(&self, key: Key) -> T {
+    pub(super) fn number<T: TryFrom<i64>>(&self, key: Key) -> T {
         T::try_from(self.integer(key)).ok().expect("the bounds in the table fit the field; a test checks both ends")
     }
 

@@ -75,7 +75,7 @@ fn digest_of(value: Value<'_>) -> String {
 pub fn digest(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     match cx.lookup(&key) {
-        (Some(entry), reply) => reply.bulk(digest_of(entry.value()).as_bytes()),
+        (Some(entry), reply) => reply.bulk(digest_of(entry.string()?).as_bytes()),
         (None, reply) => reply.null(),
     }
     Ok(())
@@ -96,7 +96,11 @@ pub fn delex(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
         _ => Condition::comparison(args, 2)
             .ok_or(CommandError::Text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?,
     };
-    let holds = condition.holds(Some(entry.view().value()))?;
+    let holds = match (condition, entry.view().string()) {
+        (Condition::Always, _) => true,
+        (_, Ok(value)) => condition.holds(Some(value))?,
+        (_, Err(_)) => return Err(CommandError::Text("ERR Key should be of string type if conditions are specified")),
+    };
     delete_if(cx, &key, holds);
     Ok(())
 }
@@ -104,7 +108,10 @@ pub fn delex(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
 /// `DELIFEQ key value`: 1 if the key held that value and was deleted.
 pub fn delifeq(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
-    let holds = cx.write(&key).is_some_and(|entry| equals(entry.view().value(), args.at(2)));
+    let holds = match cx.write(&key) {
+        Some(entry) => equals(entry.view().string()?, args.at(2)),
+        None => false,
+    };
     delete_if(cx, &key, holds);
     Ok(())
 }

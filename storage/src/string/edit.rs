@@ -9,7 +9,7 @@ use simurgh_protocol::{Args, CommandError};
 
 /// Turns an integer into its text, so that its bytes can be changed.
 fn make_editable(entry: &mut Occupied<'_>) {
-    if let Value::Int(number) = entry.view().value() {
+    if let Ok(Value::Int(number)) = entry.view().string() {
         entry.set_value(Value::Bytes(itoa::Buffer::new().format(number).as_bytes()), Encoding::Raw);
     }
 }
@@ -31,7 +31,7 @@ pub fn append(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
         cx.reply.count(bytes.len());
         return Ok(());
     };
-    let old = entry.view().value().text_length();
+    let old = entry.view().string()?.text_length();
     checked_length(old, bytes.len(), longest)?;
     let length = overwrite(&mut entry, old, bytes);
     cx.changed(&key);
@@ -47,13 +47,14 @@ pub fn setrange(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
     let longest = longest(cx);
     let old = cx.write(&key);
     if bytes.is_empty() {
-        let length = old.map_or(0, |entry| entry.view().value().text_length());
+        let length = old.map_or(Ok(0), |entry| entry.view().string().map(|value| value.text_length()))?;
         cx.reply.count(length);
         return Ok(());
     }
     checked_length(offset, bytes.len(), longest)?;
     let length = match old {
         Some(mut entry) => {
+            entry.view().string()?;
             let length = overwrite(&mut entry, offset, bytes);
             cx.changed(&key);
             length

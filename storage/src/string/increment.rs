@@ -40,7 +40,7 @@ fn add(cx: &mut Context<'_>, args: &Args<'_>, increment: i64) -> Result<(), Comm
     let key = cx.first_key(args);
     let sum = match cx.write(&key) {
         Some(mut entry) => {
-            let before = as_integer(entry.view().value())?;
+            let before = as_integer(entry.view().string()?)?;
             let sum = before.checked_add(increment).ok_or(CommandError::IncrementOverflow)?;
             entry.set_value(Value::Int(sum), Encoding::Int);
             cx.changed(&key);
@@ -59,7 +59,7 @@ fn add(cx: &mut Context<'_>, args: &Args<'_>, increment: i64) -> Result<(), Comm
 pub fn incrbyfloat(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     let before = match cx.write(&key) {
-        Some(entry) => entry.view().value().with_text(LongDouble::parse).ok_or(CommandError::NotAFloat)?,
+        Some(entry) => entry.view().string()?.with_text(LongDouble::parse).ok_or(CommandError::NotAFloat)?,
         None => LongDouble::ZERO,
     };
     let increment = LongDouble::parse(args.at(2)).ok_or(CommandError::NotAFloat)?;

@@ -278,7 +278,7 @@ pub fn increx(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     };
     let key = cx.first_key(args);
     let (before, expires) = match cx.write(&key) {
-        Some(entry) => (step.increment.stored(entry.view().value())?, entry.view().expires_at().is_some()),
+        Some(entry) => (step.increment.stored(entry.view().string()?)?, entry.view().expires_at().is_some()),
         None => (step.increment.zero(), false),
     };
     let outcome = step.apply(before)?;

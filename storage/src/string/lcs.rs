@@ -48,13 +48,18 @@ impl Options {
     }
 }
 
+/// The string under a key, copied; none is empty.
+fn operand(cx: &mut Context<'_>, name: &[u8]) -> Result<Vec<u8>, CommandError> {
+    let key = cx.key(name);
+    let Some(entry) = cx.read(&key) else { return Ok(Vec::new()) };
+    let value = entry.string().map_err(|_| CommandError::Text("ERR The specified keys must contain string values"))?;
+    Ok(value.to_vec())
+}
+
 /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN length] [WITHMATCHLEN]`: the subsequence, its length, or where it lies.
 pub fn lcs(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let options = Options::read(args)?;
-    let [one, other] = [1, 2].map(|index| {
-        let key = cx.key(args.at(index));
-        cx.read(&key).map_or_else(Vec::new, |entry| entry.value().to_vec())
-    });
+    let (one, other) = (operand(cx, args.at(1))?, operand(cx, args.at(2))?);
     let cells = (one.len() as u128 + 1) * (other.len() as u128 + 1);
     if cells * size_of::<u32>() as u128 > u128::from(cx.settings.bulk_max) {
         return Err(CommandError::Text("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"));

@@ -10,7 +10,7 @@ use simurgh_protocol::{Args, CommandError};
 pub fn get(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     match cx.lookup(&key) {
-        (Some(entry), reply) => reply_value(reply, entry.value()),
+        (Some(entry), reply) => reply_value(reply, entry.string()?),
         (None, reply) => reply.null(),
     }
     Ok(())
@@ -22,7 +22,7 @@ pub fn mget(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     for bytes in args.from(1) {
         let key = cx.key(bytes);
         let (entry, reply) = cx.lookup(&key);
-        reply_value_or_null(reply, entry.map(|entry| entry.value()));
+        reply_value_or_null(reply, entry.and_then(|entry| entry.string().ok()));
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub fn mget(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
 pub fn strlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     let (entry, reply) = cx.lookup(&key);
-    reply.count(entry.map_or(0, |entry| entry.value().text_length()));
+    reply.count(entry.map_or(Ok(0), |entry| entry.string().map(|value| value.text_length()))?);
     Ok(())
 }
 
@@ -42,7 +42,7 @@ pub fn getrange(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
     let key = cx.first_key(args);
     let (entry, reply) = cx.lookup(&key);
     match entry {
-        Some(entry) => entry.value().with_text(|text| reply.bulk(&text[range(text.len(), start, end)])),
+        Some(entry) => entry.string()?.with_text(|text| reply.bulk(&text[range(text.len(), start, end)])),
         None => reply.bulk(b""),
     }
     Ok(())

@@ -91,7 +91,7 @@ fn set_with_options(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Command
 fn answer(cx: &mut Context<'_>, key: &Key<'_>, options: &Options<'_>) -> Result<bool, CommandError> {
     if options.answers_old {
         let (entry, reply) = cx.lookup(key);
-        let value = entry.map(|entry| entry.value());
+        let value = entry.map(|entry| entry.string()).transpose()?;
         let holds = options.condition.holds(value)?;
         reply_value_or_null(reply, value);
         return Ok(holds);
@@ -99,7 +99,7 @@ fn answer(cx: &mut Context<'_>, key: &Key<'_>, options: &Options<'_>) -> Result<
     let condition = options.condition;
     let holds = condition == Condition::Always
         || match cx.write(key) {
-            Some(entry) => condition.holds(Some(entry.view().value()))?,
+            Some(entry) => condition.holds(Some(entry.view().string()?))?,
             None => condition.holds(None)?,
         };
     if holds {

@@ -9,23 +9,19 @@ use crate::key_hash::Key;
 use simurgh_protocol::{Args, CommandError};
 
 /// Answers the value or null; whether the key is there.
-fn answer(cx: &mut Context<'_>, key: &Key<'_>) -> bool {
-    match cx.lookup(key) {
-        (Some(entry), reply) => {
-            reply_value(reply, entry.value());
-            true
-        }
-        (None, reply) => {
-            reply.null();
-            false
-        }
+fn answer(cx: &mut Context<'_>, key: &Key<'_>) -> Result<bool, CommandError> {
+    let (entry, reply) = cx.lookup(key);
+    match entry {
+        Some(entry) => reply_value(reply, entry.string()?),
+        None => reply.null(),
     }
+    Ok(entry.is_some())
 }
 
 /// `GETDEL key`: the value, whose key is gone afterwards, or null.
 pub fn getdel(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
-    if answer(cx, &key) {
+    if answer(cx, &key)? {
         cx.remove(&key);
         cx.log_instead(&[b"DEL", key.bytes]);
     }
@@ -35,7 +31,7 @@ pub fn getdel(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
 /// `GETSET key value`: the value before, or null.
 pub fn getset(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, value) = (cx.first_key(args), args.at(2));
-    answer(cx, &key);
+    answer(cx, &key)?;
     cx.store(&key, Value::from_bytes(value), Expiry::Clear);
     log_set(cx, key.bytes, value, Expiry::Clear);
     Ok(())
@@ -76,7 +72,7 @@ impl<'a> Change<'a> {
 pub fn getex(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let change = Change::read(args)?;
     let key = cx.first_key(args);
-    if !answer(cx, &key) {
+    if !answer(cx, &key)? {
         return Ok(());
     }
     match change {

@@ -63,7 +63,7 @@ fn encoding(fixture: &mut Fixture, name: &str) -> String {
     let key = fixture.layout.hasher.key(name.as_bytes());
     let shard = fixture.layout.shard_of(&key);
     let entry = fixture.shards[shard].database(0).get(&key).expect("a key whose encoding is stated is there");
-    entry.encoding().name().to_owned()
+    entry.encoding_name().to_owned()
 }
 
 /// Keys, values and expiries.
@@ -71,7 +71,7 @@ fn contents(fixture: &Fixture) -> Vec<(Vec<u8>, Vec<u8>, Option<i64>)> {
     let mut contents = Vec::new();
     for shard in &fixture.shards {
         shard.database(0).for_each(|entry| {
-            contents.push((entry.key().to_vec(), entry.value().to_vec(), entry.expires_at()));
+            contents.push((entry.key().to_vec(), entry.string().unwrap().to_vec(), entry.expires_at()));
         });
     }
     contents.sort();

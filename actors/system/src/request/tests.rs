@@ -7,7 +7,7 @@ use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::resp::decode::{Value, decode};
 use simurgh_protocol::{Reply, command};
 use simurgh_storage::access::AccessPolicy;
-use simurgh_storage::{Context, Effects, KeyHasher, Random, Settings, Shard, execute};
+use simurgh_storage::{Class, Context, Effects, KeyHasher, Random, Settings, Shard, execute};
 
 /// Requests of each command.
 const REQUESTS: usize = 2500;
@@ -104,7 +104,13 @@ impl Machine {
     fn new(seed: u64) -> Self {
         let layout = Layout { shards: 64, databases: 3, hasher: KeyHasher::new(seed) };
         let watched = Watched { shards: Shard::all(&layout), allowed: 0, request: String::new() };
-        let settings = Settings { access: AccessPolicy::Lru, bulk_max: BULK_MAX, lazy_flush: false };
+        let settings = Settings {
+            access: AccessPolicy::Lru,
+            bulk_max: BULK_MAX,
+            lazy_flush: false,
+            packing: simurgh_protocol::config::Settings::default().config().packing,
+            events: Class::NONE,
+        };
         Self { layout, watched, settings, random: Random::new(seed), now_ms: 1_700_000_000_000 }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::client::Client;
 use simurgh_protocol::{Args, CommandError};
-use simurgh_storage::{EntryRef, Shards};
+use simurgh_storage::{Collection, EntryRef, Shards};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
 /// A digest of 160 bits.
@@ -34,9 +34,33 @@ fn push(bytes: &mut Vec<u8>, part: &[u8]) {
 /// The digest of an entry's value, with whether it has an expiry.
 fn of_value(entry: EntryRef<'_>, mut bytes: Vec<u8>) -> Digest {
     push(&mut bytes, entry.type_name().as_bytes());
-    entry.value().with_text(|text| push(&mut bytes, text));
+    if let Ok(value) = entry.string() {
+        value.with_text(|text| push(&mut bytes, text));
+    }
     bytes.push(u8::from(entry.expires_at().is_some()));
-    Digest::of(&bytes)
+    let mut digest = Digest::of(&bytes);
+    if let Some(collection) = entry.collection() {
+        digest.toggle(of_elements(&collection));
+    }
+    digest
+}
+
+/// The digest of a collection's elements: their order counts where a client sees one.
+fn of_elements(collection: &Collection) -> Digest {
+    let is_ordered = matches!(collection, Collection::List(_) | Collection::Stream(_));
+    let (mut digest, mut chain) = (Digest::default(), Vec::new());
+    collection.for_each(&mut |parts| {
+        let mut bytes = std::mem::take(&mut chain);
+        parts.iter().for_each(|part| push(&mut bytes, part));
+        let element = Digest::of(&bytes);
+        if is_ordered {
+            chain = element.text().into_bytes();
+            digest = element;
+        } else {
+            digest.toggle(element);
+        }
+    });
+    digest
 }
 
 /// DEBUG DIGEST.

@@ -4,7 +4,7 @@ use crate::client::Client;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::rdb::write::string_length;
-use simurgh_storage::{Expiry, Shards, Value, access, object};
+use simurgh_storage::{Expiry, Shards, Value, access};
 
 /// Bytes of the largest value that POPULATE makes.
 const POPULATE_SIZE_MAX: i64 = 512 << 20;
@@ -16,7 +16,7 @@ pub(super) fn object(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shar
         let key = cx.key(args.at(2));
         let entry = cx.peek(&key).ok_or(CommandError::NoSuchKey)?;
         let address = entry.key().as_ptr();
-        let (encoding, length) = (entry.encoding().name(), entry.value().with_text(string_length));
+        let (encoding, length) = (entry.encoding_name(), entry.string().map_or(entry.memory(), |value| value.with_text(string_length)));
         let (lru, idle) = match policy {
             access::AccessPolicy::Lru => (entry.access(), access::idle_seconds(entry.access(), now_ms)),
             access::AccessPolicy::Lfu { .. } => (entry.access(), 0),
