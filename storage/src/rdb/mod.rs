@@ -17,6 +17,8 @@ pub mod lzf;
 pub mod read;
 pub mod string;
 pub mod write;
+pub mod ziplist;
+pub mod zipmap;
 
 /// The version that we write: what Redis 7.0 wrote, so every server from there on reads it, Valkey too.
 pub const VERSION_WRITTEN: u16 = 10;
