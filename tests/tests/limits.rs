@@ -58,6 +58,27 @@ fn output_limits_cut_whether_they_lie_below_or_above_the_pause() {
 }
 
 #[test]
+fn a_subscriber_that_does_not_read_is_cut_and_nobody_waits_for_it() {
+    let Some(server) = server(&["--client-output-buffer-limit", "pubsub 1mb 0 0"]) else { return };
+    let mut slow = stream(&server);
+    slow.write_all(b"SUBSCRIBE news\r\n").expect("a request fits into the socket");
+    let mut reader = Client::connect(server.address).expect("it listens");
+    reader.ask(&["SUBSCRIBE", "news"]).expect("a reply");
+    let mut client = Client::connect(server.address).expect("it listens");
+    let message = "x".repeat(100_000);
+    let mut receivers = Vec::new();
+    for _ in 0..300 {
+        receivers.push(client.ask(&["PUBLISH", "news", &message]).expect("a reply"));
+        // The other one reads, and hears everything.
+        let heard = reader.read().expect("a message").expect("no end");
+        assert!(matches!(&heard.value, Value::Array(words) if words.len() == 3), "a message");
+    }
+    assert_eq!(receivers.first(), Some(&Value::Integer(2)));
+    assert_eq!(receivers.last(), Some(&Value::Integer(1)));
+    assert!(is_closed(&mut slow));
+}
+
+#[test]
 fn a_long_pipeline_of_large_replies_is_answered_to_its_end() {
     let Some(server) = server(&[]) else { return };
     let mut client = Client::connect(server.address).expect("it listens");

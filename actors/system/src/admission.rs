@@ -4,11 +4,15 @@ use crate::client::{Client, Close};
 use crate::commands::pause::Paused;
 use crate::request::Prepared;
 use simurgh_kernel::time;
-use simurgh_protocol::command::{Command, CommandFlags, Lookup, TableError, check_arity};
+use simurgh_protocol::command::{Command, CommandFlags, ConnectionCommand, Lookup, TableError, check_arity};
 use simurgh_protocol::{Args, CommandError};
 
-/// Commands that a pause of writes holds back.
-pub(crate) const MAY_WRITE: CommandFlags = CommandFlags::WRITE.union(CommandFlags::MAY_REPLICATE);
+/// Whether a pause of writes holds a command back. Messages are among it: replicas pass them on.
+pub(crate) fn may_write(command: Command) -> bool {
+    let publishes = [ConnectionCommand::Publish, ConnectionCommand::Spublish];
+    command.spec().flags.intersects(CommandFlags::WRITE | CommandFlags::MAY_REPLICATE)
+        || publishes.iter().any(|other| command == Command::Connection(*other))
+}
 
 /// Why a request may not run.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +47,7 @@ impl Client {
         match (paused, &self.transaction) {
             (Paused::All, _) => true,
             (Paused::Writes, Some(transaction)) if command == crate::commands::EXEC => transaction.may_write(),
-            (Paused::Writes, _) => spec.flags.intersects(MAY_WRITE),
+            (Paused::Writes, _) => may_write(command),
         }
     }
 
@@ -58,10 +62,11 @@ impl Client {
         if !self.authenticated && !flags.contains(CommandFlags::NO_AUTH) {
             return Err(CommandError::Text("NOAUTH Authentication required.").into());
         }
-        if self.is_monitor
-            && flags.intersects(CommandFlags::WRITE | CommandFlags::READONLY | CommandFlags::MAY_REPLICATE)
-        {
+        if self.is_monitor && (flags.contains(CommandFlags::READONLY) || may_write(command)) {
             return Err(CommandError::Text("ERR Replica can't interact with the keyspace").into());
+        }
+        if let Some(refusal) = crate::commands::pubsub::refusal(self, command) {
+            return Err(refusal.into());
         }
         self.node.admit(self, command)?;
         if self.transaction.is_some() && !crate::commands::runs_inside_multi(command) {

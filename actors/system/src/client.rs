@@ -9,8 +9,9 @@ use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
 use crate::memory::{Room, make_room};
 use crate::node::Node;
+use crate::push::Pushes;
 use crate::reply_mode::ReplyMode;
-use crate::request::{BATCH_MAX, Incoming, Prepared};
+use crate::request::{Incoming, Prepared};
 use crate::shard::{HeldShards, NoShards};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
@@ -79,6 +80,9 @@ pub struct Client {
     pub wait: Option<Wait>,
     /// It is a MONITOR and is sent what others do.
     pub is_monitor: bool,
+    /// It is subscribed to something.
+    pub is_subscriber: bool,
+    pub(crate) pushes: Pushes,
     pub(crate) incoming: Incoming,
     effects: Effects,
     random: Random,
@@ -167,6 +171,8 @@ impl Client {
             close: None,
             wait: None,
             is_monitor: false,
+            is_subscriber: false,
+            pushes: Pushes::default(),
             incoming: Incoming::default(),
             effects: Effects::default(),
             random: Random::new(node.seed ^ shared.id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
@@ -350,41 +356,6 @@ impl Client {
         self.sent = 0;
     }
 
-    /// The first pass over a batch when there are several shards: all are held for as long as it takes to ask for the memory
-    /// that the batch will touch; those that are busy are left out.
-    fn prefetch_shared(&mut self) {
-        if self.node.shards.count() == 1 || self.incoming.waiting().len() < 4 {
-            return;
-        }
-        let wanted = self.incoming.waiting().iter().fold(0, |set, next| set | next.shards);
-        let node = self.node.clone();
-        if let Some(mut held) = node.shards.try_hold(wanted) {
-            self.prefetch(&self.incoming, &mut held);
-        }
-    }
-
-    /// Asks for the memory that the waiting requests will touch: buckets, then entries, each for all of them before the next,
-    /// so that the loads overlap.
-    fn prefetch(&self, incoming: &Incoming, held: &mut Held<'_, Shard, Self>) {
-        let set = held.set();
-        let mut keys = [(0usize, 0u64); BATCH_MAX];
-        let mut count = 0;
-        for next in incoming.waiting() {
-            if let Some(hash) = next.first_hash
-                && next.shards & !set == 0
-            {
-                keys[count] = (next.shards.trailing_zeros() as usize, hash);
-                count += 1;
-            }
-        }
-        for (shard, hash) in &keys[..count] {
-            held.get(*shard).database(self.database).prefetch_bucket(*hash);
-        }
-        for (shard, hash) in &keys[..count] {
-            held.get(*shard).database(self.database).prefetch_entry(*hash);
-        }
-    }
-
     /// Executes one request, the next one, with the shards that it needs.
     fn step(&mut self, incoming: &Incoming, next: &Prepared, shards: &mut dyn Shards) {
         let args = incoming.args(next);
@@ -399,6 +370,7 @@ impl Client {
             Err(error) => self.refuse(next.found, &error),
         }
         self.reply_mode.end(&mut self.reply);
+        self.follow_up();
         self.room = Room::Unknown;
     }
 

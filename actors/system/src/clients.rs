@@ -5,6 +5,8 @@
 
 use crate::client::Client;
 use crate::commands::transaction::Transaction;
+use crate::pubsub::Subscriptions;
+use crate::push::Push;
 use simurgh_kernel::net::PeerAddress;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -18,13 +20,14 @@ pub enum ConnectionMessage {
     Back(Box<Client>),
     /// Close. What is waiting to be sent is dropped.
     Kill,
-    /// Send these bytes behind what is waiting (MONITOR's lines).
-    Push(Arc<[u8]>),
     /// Something that it may wait for has changed: look again.
     Look,
 }
 
 /// A connection's mailbox: bounded, since each sender has a limit of its own (one client, one kill, the output limit).
+///
+/// Pushes lie beside the messages until the client itself takes them, between two of its commands: wherever it is meanwhile,
+/// they keep their order, and they are shared among all who are sent the same.
 #[derive(Debug, Default)]
 pub struct Inbox {
     state: Mutex<InboxState>,
@@ -35,6 +38,7 @@ pub struct Inbox {
 #[derive(Debug, Default)]
 struct InboxState {
     messages: Vec<ConnectionMessage>,
+    pushes: Vec<Push>,
     /// Bytes of pushes not yet taken.
     pushed: usize,
     waker: Option<Waker>,
@@ -47,18 +51,29 @@ impl Inbox {
 
     /// Sends a message and wakes the connection.
     pub fn send(&self, message: ConnectionMessage) {
-        let waker = {
+        self.put(|state| state.messages.push(message));
+    }
+
+    /// Sends what the client did not ask for; how many bytes of that wait now.
+    pub fn push(&self, push: Push) -> usize {
+        self.put(|state| {
+            state.pushed += push.len();
+            state.pushes.push(push);
+            state.pushed
+        })
+    }
+
+    fn put<R>(&self, put: impl FnOnce(&mut InboxState) -> R) -> R {
+        let (result, waker) = {
             let mut state = self.lock();
-            if let ConnectionMessage::Push(bytes) = &message {
-                state.pushed += bytes.len();
-            }
-            state.messages.push(message);
+            let result = put(&mut state);
             self.is_quiet.store(false, Ordering::Release);
-            state.waker.take()
+            (result, state.waker.take())
         };
         if let Some(waker) = waker {
             waker.wake();
         }
+        result
     }
 
     /// Bytes of pushes that the connection has not taken yet: what its output limit counts too.
@@ -72,27 +87,34 @@ impl Inbox {
         self.send(ConnectionMessage::Back(client));
     }
 
-    /// Takes what has come, or leaves the waker for what will. Always called by the same task.
+    /// Takes what has come, or leaves the waker for what will: nothing means that there is nothing to do. Pushes are left to
+    /// the client, if it is here. Always called by the same task.
     #[inline]
-    pub fn take(&self, waker: &Waker) -> Vec<ConnectionMessage> {
+    pub fn take(&self, waker: &Waker, is_client_here: bool) -> Option<Vec<ConnectionMessage>> {
         if self.is_quiet.load(Ordering::Acquire) {
-            return Vec::new();
+            return None;
         }
-        self.take_locked(waker)
+        self.take_locked(waker, is_client_here)
     }
 
-    fn take_locked(&self, waker: &Waker) -> Vec<ConnectionMessage> {
+    fn take_locked(&self, waker: &Waker, is_client_here: bool) -> Option<Vec<ConnectionMessage>> {
         let mut state = self.lock();
-        if state.messages.is_empty() {
+        if state.messages.is_empty() && (state.pushes.is_empty() || !is_client_here) {
             match &mut state.waker {
                 Some(known) => known.clone_from(waker),
                 None => state.waker = Some(waker.clone()),
             }
             self.is_quiet.store(true, Ordering::Release);
-            return Vec::new();
+            return None;
         }
+        Some(std::mem::take(&mut state.messages))
+    }
+
+    /// Takes the pushes; `into` is empty, and its memory serves for the next ones.
+    pub(crate) fn take_pushes(&self, into: &mut Vec<Push>) {
+        let mut state = self.lock();
         state.pushed = 0;
-        std::mem::take(&mut state.messages)
+        std::mem::swap(&mut state.pushes, into);
     }
 }
 
@@ -153,6 +175,8 @@ pub struct ClientShared {
     pub no_touch: AtomicBool,
     pub is_monitor: AtomicBool,
     pub close_asap: AtomicBool,
+    /// What it is subscribed to.
+    pub subscriptions: Subscriptions,
 }
 
 impl ClientShared {
@@ -189,6 +213,7 @@ impl ClientShared {
             no_touch: AtomicBool::new(false),
             is_monitor: AtomicBool::new(false),
             close_asap: AtomicBool::new(false),
+            subscriptions: Subscriptions::default(),
         }
     }
 

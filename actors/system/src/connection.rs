@@ -91,7 +91,6 @@ impl Drop for Registered {
 
 /// Serves one connection until it ends.
 pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: Stream) {
-    let _registered = Registered { node: node.clone(), shared: shared.clone() };
     let client = Some(Box::new(Client::new(node.clone(), shared.clone())));
     let mut connection = Connection {
         node,
@@ -101,14 +100,15 @@ pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: St
         at_end: false,
         out_total: 0,
         asked_for: 0,
-        pushed: Vec::new(),
         is_killed: false,
         has_more: false,
         pause: None,
     };
+    // Gone before its socket is, so that whoever sees the end finds no trace of it.
+    let registered = Registered { node: connection.node.clone(), shared: connection.shared.clone() };
     connection.run().await;
     if let Some(client) = connection.client.take() {
-        connection.node.leave(client).await;
+        registered.node.leave(client).await;
     }
 }
 
@@ -123,8 +123,6 @@ struct Connection {
     out_total: u64,
     /// The position of the log that the core's relay has been asked to wake this connection for.
     asked_for: u64,
-    /// Pushes that came while the client was away.
-    pushed: Vec<Arc<[u8]>>,
     /// To be closed as soon as the client is here.
     is_killed: bool,
     /// Execution has stopped until what waits has been sent.
@@ -155,6 +153,10 @@ impl Connection {
                 Event::Read | Event::Resume => {}
                 Event::Messages(messages) => {
                     messages.into_iter().for_each(|message| self.accept(message));
+                    if let Some(client) = &mut self.client {
+                        client.take_pushes();
+                        client.publish_output();
+                    }
                 }
             }
             // A client that is away is waited for: its watches are to be ended.
@@ -175,21 +177,12 @@ impl Connection {
                 self.client = Some(client);
             }
             ConnectionMessage::Kill => self.is_killed = true,
-            ConnectionMessage::Push(bytes) => self.pushed.push(bytes),
             ConnectionMessage::Look => {}
-        }
-        if let Some(client) = &mut self.client {
-            let is_wanted = client.is_monitor && !client.reply_mode.is_silent();
-            for bytes in self.pushed.drain(..).filter(|_| is_wanted) {
-                client.reply.buffer().extend_from_slice(&bytes);
-            }
-            client.publish_output();
         }
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let messages = self.shared.inbox.take(cx.waker());
-        if !messages.is_empty() {
+        if let Some(messages) = self.shared.inbox.take(cx.waker(), self.client.is_some()) {
             return Poll::Ready(Event::Messages(messages));
         }
         if self.client.is_none() {

@@ -13,6 +13,7 @@ use crate::configuration::Configuration;
 use crate::log::{CONGESTED_BYTES, Log, Mode};
 use crate::log_writer::LogWriter;
 use crate::memory::{Allocator, Gauge};
+use crate::pubsub::PubSub;
 use crate::recovery::{RecoveryError, recover};
 use crate::samples::Samples;
 use crate::stats::Stats;
@@ -129,6 +130,8 @@ pub struct Node {
     pub(crate) log_closed: Notify,
     /// Who is connected.
     pub clients: Clients,
+    /// Who listens to what.
+    pub pubsub: PubSub,
     /// Counters.
     pub stats: Stats,
     /// Counters of each command.
@@ -252,6 +255,7 @@ impl Node {
             aof_size: AtomicU64::new(0),
             log_closed: Notify::new(),
             clients: Clients::default(),
+            pubsub: PubSub::default(),
             stats: Stats::default(),
             command_stats: CommandStats::new(core_count),
             samples: Samples::default(),
@@ -377,6 +381,7 @@ impl Node {
     pub(crate) fn forget_client(&self, shared: &Arc<ClientShared>) {
         self.clients.remove(shared.id);
         crate::memory::forget(self, shared);
+        self.pubsub.unsubscribe_all(&self.layout.hasher, shared);
         if shared.is_monitor.load(Ordering::Relaxed) {
             crate::commands::monitor::forget(self, shared);
         }

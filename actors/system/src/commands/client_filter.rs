@@ -71,7 +71,7 @@ impl Condition {
             Self::Ids(ids) => ids.contains(&client.id),
             Self::AgeMin(seconds) => client.age_seconds(now_ms) >= *seconds,
             Self::IdleMin(seconds) => client.idle_seconds(now_ms) >= *seconds,
-            Self::Type(wanted) => *wanted == ClientType::Normal,
+            Self::Type(wanted) => *wanted == ClientType::of(client),
             Self::Database(number) => client.database.load(Relaxed) == *number,
             Self::Flags(wanted) => {
                 let has = flags(client);

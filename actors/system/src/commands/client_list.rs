@@ -7,6 +7,7 @@
 use crate::client::Client;
 use crate::clients::ClientShared;
 use crate::commands::client_filter::Filter;
+use crate::pubsub::Kind;
 use simurgh_kernel::net::Address;
 use simurgh_protocol::command::Command;
 use simurgh_protocol::number::parse_i64;
@@ -19,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// What Redis keeps of a reply in the client itself; the rest is its output list.
 const OUTPUT_OWN: u64 = 16 * 1024;
 
-/// Types of clients. All are normal here.
+/// Types of clients. All are normal or subscribers here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientType {
     Normal,
@@ -29,6 +30,11 @@ pub(crate) enum ClientType {
 }
 
 impl ClientType {
+    /// A client's type.
+    pub(crate) fn of(client: &ClientShared) -> Self {
+        if client.subscriptions.any() { Self::Pubsub } else { Self::Normal }
+    }
+
     /// The type with this name.
     pub(crate) fn parse(name: &[u8]) -> Option<Self> {
         let types = [
@@ -92,6 +98,7 @@ fn chosen(client: &Client, args: &Args<'_>) -> Result<Vec<Arc<ClientShared>>, Co
 pub(super) fn flags(client: &ClientShared) -> String {
     let flags: String = [
         ('O', client.is_monitor.load(Relaxed)),
+        ('P', client.subscriptions.any()),
         ('x', client.multi.load(Relaxed) >= 0),
         ('b', client.is_paused.load(Relaxed)),
         ('A', client.close_asap.load(Relaxed)),
@@ -142,9 +149,9 @@ fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, n
     field("idle", &client.idle_seconds(now_ms));
     field("flags", &flags(client));
     field("db", &client.database.load(Relaxed));
-    field("sub", &0);
-    field("psub", &0);
-    field("ssub", &0);
+    field("sub", &client.subscriptions.count(Kind::Channel));
+    field("psub", &client.subscriptions.count(Kind::Pattern));
+    field("ssub", &client.subscriptions.count(Kind::ShardChannel));
     field("multi", &client.multi.load(Relaxed));
     field("watch", &client.watch.load(Relaxed));
     field("qbuf", &input);

@@ -16,6 +16,12 @@ pub fn ping(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> R
     if args.len() > 2 {
         return Err(CommandError::WrongArity("ping"));
     }
+    if client.is_subscriber && client.reply.protocol() == Protocol::Resp2 {
+        client.reply.array(2);
+        client.reply.bulk(b"pong");
+        client.reply.bulk(args.get(1).unwrap_or_default());
+        return Ok(());
+    }
     match args.get(1) {
         Some(message) => client.reply.bulk(message),
         None => client.reply.simple("PONG"),
@@ -54,6 +60,7 @@ pub fn select(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) ->
 pub fn reset(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
     client.transaction = None;
     end_watch(client, shards);
+    super::pubsub::reset(client);
     if client.is_monitor {
         let shared = client.shared.clone();
         crate::commands::monitor::forget(&client.node, &shared);

@@ -15,6 +15,7 @@ pub mod latency;
 pub mod memory;
 pub mod monitor;
 pub mod pause;
+pub mod pubsub;
 pub(crate) mod redaction;
 pub mod role;
 pub mod shutdown;

@@ -5,8 +5,9 @@
 //! where that is unlimited, that of subscribers.
 
 use crate::client::Client;
-use crate::clients::{ClientShared, ConnectionMessage};
+use crate::clients::ClientShared;
 use crate::node::Node;
+use crate::push::Push;
 use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, CommandFlags, ConnectionCommand};
 use simurgh_protocol::quoted::quote;
@@ -57,20 +58,15 @@ pub(crate) fn tell(client: &mut Client, command: Command, args: &Args<'_>) {
     }
     let address = client.shared.address.remote.to_string();
     let line: Arc<[u8]> = line(time::wall_us(), client.database, &address, command, args).into();
-    let limits = &client.live().config.client_output_buffer_limits;
-    let limit = if limits.normal.hard_bytes > 0 { limits.normal.hard_bytes } else { limits.pubsub.hard_bytes };
+    let live = client.live().clone();
     let node = client.node.clone();
-    for monitor in monitors(&node).iter().filter(|monitor| !monitor.close_asap.load(Relaxed)) {
+    for monitor in monitors(&node).iter() {
         if monitor.id == client.shared.id {
             if client.close.is_none() {
                 client.reply.buffer().extend_from_slice(&line);
             }
-        } else if limit > 0 && monitor.inbox.pushed() as u64 + monitor.output.load(Relaxed) > limit {
-            node.stats.client_output_buffer_limit_disconnections.add(1);
-            tracing::warn!(id = monitor.id, "a MONITOR does not keep up and is disconnected");
-            monitor.kill();
         } else {
-            monitor.inbox.send(ConnectionMessage::Push(line.clone()));
+            node.push(&live.config, monitor, Push::Line(line.clone()));
         }
     }
 }

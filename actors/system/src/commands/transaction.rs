@@ -40,7 +40,7 @@ impl Transaction {
             self.buffer.extend_from_slice(word);
         }
         self.shards |= shards;
-        self.may_write |= command.spec().flags.intersects(crate::admission::MAY_WRITE);
+        self.may_write |= crate::admission::may_write(command);
         self.needs_memory |= command.spec().flags.contains(CommandFlags::DENYOOM);
     }
 

@@ -10,8 +10,8 @@
 //! Redis goes on executing for a client that does not read, up to its limit, which is infinite unless configured. Here such a client
 //! is not executed any further once [`OUTPUT_PAUSE`] waits for it: its requests stay in the socket, TCP tells the sender, and
 //! nothing is lost when it reads again. A configured limit is a wish to see the client cut, not stalled: then execution goes
-//! on until the limit is exceeded, wherever it lies. What is pushed (MONITOR) has no request to hold back; without a limit
-//! of their own, monitors get that of subscribers.
+//! on until the limit is exceeded, wherever it lies. What is pushed has no request to hold back: subscribers have a limit of
+//! their own, and monitors get it too where normal clients have none.
 
 use crate::client::Client;
 use crate::clients::ClientShared;
@@ -34,14 +34,19 @@ const COUNTED_STEP: u64 = 64 * 1024;
 const SHOWN: usize = 64;
 
 /// The output limit of a client.
-fn output_limit(config: &Config, is_monitor: bool, is_authenticated: bool) -> OutputLimit {
+pub(crate) fn output_limit(
+    config: &Config,
+    is_monitor: bool,
+    is_subscriber: bool,
+    is_authenticated: bool,
+) -> OutputLimit {
     let limits = &config.client_output_buffer_limits;
     let normal = limits.normal;
     if !is_authenticated {
         return OutputLimit { hard_bytes: OUTPUT_UNAUTHENTICATED, ..normal };
     }
     let is_unlimited = normal.hard_bytes == 0 && normal.soft_bytes == 0;
-    if is_monitor && is_unlimited { limits.pubsub } else { normal }
+    if is_subscriber || (is_monitor && is_unlimited) { limits.pubsub } else { normal }
 }
 
 /// How much output may wait before the client is not executed any further.
@@ -103,7 +108,8 @@ pub(crate) fn check_output(node: &Node, client: &Client) -> bool {
 }
 
 fn may_stay(node: &Node, live: &Live, shared: &ClientShared) -> bool {
-    let limit = output_limit(&live.config, shared.is_monitor.load(Relaxed), shared.is_authenticated.load(Relaxed));
+    let (is_monitor, is_authenticated) = (shared.is_monitor.load(Relaxed), shared.is_authenticated.load(Relaxed));
+    let limit = output_limit(&live.config, is_monitor, shared.subscriptions.any(), is_authenticated);
     let waiting = shared.output.load(Relaxed) + shared.inbox.pushed() as u64;
     let mut since = shared.over_soft_since_ms.load(Relaxed);
     let exceeded = is_exceeded(&limit, waiting, &mut since, time::wall_ms());
@@ -117,7 +123,7 @@ fn may_stay(node: &Node, live: &Live, shared: &ClientShared) -> bool {
 
 /// Memory of a client: itself and its buffers.
 fn memory_of(client: &Client) -> u64 {
-    let fixed = size_of::<Client>() + size_of::<ClientShared>();
+    let fixed = size_of::<Client>() + size_of::<ClientShared>() + client.shared.subscriptions.memory();
     (fixed + client.incoming.memory() + client.reply.capacity() + client.transaction_memory()) as u64
 }
 
@@ -227,16 +233,18 @@ mod tests {
     #[test]
     fn c2_without_a_password_nobody_has_more_than_a_kibibyte() {
         let config = Settings::default().config();
-        let limit = output_limit(&config, false, false);
+        let limit = output_limit(&config, false, false, false);
         assert!(!is_exceeded(&limit, 1024, &mut 0, 1));
         assert!(is_exceeded(&limit, 1025, &mut 0, 1));
-        assert!(!is_exceeded(&output_limit(&config, false, true), u64::MAX, &mut 0, 1));
+        assert!(!is_exceeded(&output_limit(&config, false, false, true), u64::MAX, &mut 0, 1));
     }
 
     #[test]
-    fn a_monitor_has_a_limit_even_where_clients_have_none() {
+    fn monitors_and_subscribers_have_a_limit_even_where_clients_have_none() {
         let config = Settings::default().config();
-        let limit = output_limit(&config, true, true);
-        assert!(is_exceeded(&limit, (32 << 20) + 1, &mut 0, 1));
+        for (is_monitor, is_subscriber) in [(true, false), (false, true)] {
+            let limit = output_limit(&config, is_monitor, is_subscriber, true);
+            assert!(is_exceeded(&limit, (32 << 20) + 1, &mut 0, 1));
+        }
     }
 }

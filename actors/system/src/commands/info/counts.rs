@@ -1,6 +1,7 @@
 //! INFO stats, commandstats, errorstats, latencystats.
 
 use super::{Lines, Source};
+use crate::pubsub::Kind;
 
 pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     let (node, rates) = (source.node, source.node.samples.rates());
@@ -21,7 +22,10 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("evicted_scripts", 0);
     lines.field("keyspace_hits", stats.keyspace_hits.get() + source.sum(|shard| shard.stats.hits));
     lines.field("keyspace_misses", stats.keyspace_misses.get() + source.sum(|shard| shard.stats.misses));
-    lines.zeros(&["pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "latest_fork_usec", "total_forks"]);
+    lines.field("pubsub_channels", node.pubsub.count(Kind::Channel));
+    lines.field("pubsub_patterns", node.pubsub.count(Kind::Pattern));
+    lines.field("pubsubshard_channels", node.pubsub.count(Kind::ShardChannel));
+    lines.zeros(&["latest_fork_usec", "total_forks"]);
     lines.zeros(&["migrate_cached_sockets", "slave_expires_tracked_keys"]);
     lines.zeros(&["tracking_total_keys", "tracking_total_items", "tracking_total_prefixes"]);
     lines.field("unexpected_error_replies", stats.unexpected_error_replies.get());

@@ -53,7 +53,8 @@ pub(super) fn clients(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("maxclients", source.node.configuration.current().config.max_clients);
     lines.field("client_recent_max_input_buffer", largest(&|client| client.query_buffer.load(Relaxed)).unwrap_or(0));
     lines.field("client_recent_max_output_buffer", largest(&|client| client.output.load(Relaxed)).unwrap_or(0));
-    lines.zeros(&["blocked_clients", "tracking_clients", "pubsub_clients"]);
+    lines.zeros(&["blocked_clients", "tracking_clients"]);
+    lines.field("pubsub_clients", clients.iter().filter(|client| client.subscriptions.any()).count());
     lines.field("watching_clients", clients.iter().filter(|client| client.watch.load(Relaxed) > 0).count());
     lines.field("clients_in_timeout_table", 0);
     lines.field("total_watched_keys", source.sum(|shard| shard.watched_keys() as u64));
