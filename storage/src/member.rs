@@ -9,10 +9,10 @@
 //! Lengths take a byte up to 127 and one more for each seven bits.
 #![allow(unsafe_code)]
 
-use crate::tagged_block::{TaggedBlock, length_width};
 use crate::database::size_class;
 use crate::element::Element;
 use crate::entry::LENGTH_MAX;
+use crate::tagged_block::{TaggedBlock, length_width};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
