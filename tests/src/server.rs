@@ -207,6 +207,12 @@ impl Server {
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
+    /// Whether it has logged `text`, however long ago.
+    pub fn has_logged(&self, text: &str) -> bool {
+        let log = std::fs::read(self.folder.join("server.log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).contains(text)
+    }
+
     /// `kill -9`, and waits until the process is gone.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -227,6 +233,24 @@ impl Server {
         }
         self.kill();
         Ok(())
+    }
+
+    /// SIGTERM, as a service manager sends it, and waits until the process is gone.
+    pub fn terminate(&mut self) -> Result<std::process::ExitStatus> {
+        let child = self.child.as_mut().context("it does not run")?;
+        let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
+        anyhow::ensure!(sent.success(), "SIGTERM could not be sent");
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.as_mut().context("it does not run")?.try_wait()? {
+                self.child = None;
+                return Ok(status);
+            }
+            if begin.elapsed() > START_TIMEOUT {
+                bail!("{} does not end {START_TIMEOUT:?} after SIGTERM:\n{}", self.program.name(), self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Whether the process still runs.

@@ -1,5 +1,5 @@
 //! Classes of failure that only a whole process shows: no descriptors left, requests in pieces, clients that vanish while they
-//! wait (RELIABILITY C3, C4, C16). Runs on the binary that `SIMURGH_BINARY` names, else on the release build.
+//! wait, panics (RELIABILITY C3, C4, C16, C27). Runs on the binary that `SIMURGH_BINARY` names, else on the release build.
 
 use simurgh_tests::client::Client;
 use simurgh_tests::resp::Value;
@@ -38,7 +38,7 @@ fn c3_without_descriptors_other_clients_go_on() {
         std::thread::sleep(Duration::from_millis(2));
     }
     assert!(slowest < Duration::from_secs(1), "a PING took {slowest:?}");
-    assert!(server.log().contains("cannot accept connections"), "it never ran out of descriptors: {}", server.log());
+    assert!(server.has_logged("cannot accept connections"), "it never ran out of descriptors: {}", server.log());
     drop(storm);
     for _ in 0..500 {
         drop(TcpStream::connect(server.address).expect("it listens"));
@@ -179,4 +179,35 @@ fn doomed_ids(client: &mut Client) -> Vec<String> {
     let doomed =
         list.lines().filter(|line| ["incr", "mget", "NULL"].iter().any(|name| line.contains(&format!(" cmd={name} "))));
     doomed.filter_map(|line| Some(line.strip_prefix("id=")?.split(' ').next()?.to_owned())).collect()
+}
+
+/// A panic in a connection costs nobody else anything: not the other clients, not what was acknowledged, and the process still
+/// ends when it is asked to.
+#[test]
+fn c27_after_a_panic_in_a_connection_sigterm_ends_the_process() {
+    if !is_ours_built() {
+        return;
+    }
+    for threads in ["1", "2"] {
+        let options = ["--appendonly", "yes", "--enable-debug-command", "yes", "--threads", threads];
+        let mut server = server(&options);
+        let mut other = Client::connect(server.address).expect("it listens");
+        assert_eq!(other.ask(&["SET", "before", "1"]).expect("a reply"), Value::Simple(b"OK".to_vec()));
+        for _ in 0..4 {
+            let mut doomed = Client::connect(server.address).expect("it listens");
+            doomed.ask(&["WATCH", "before"]).expect("a reply");
+            doomed.send(b"SET during 1\r\nDEBUG PANIC-CONNECTION\r\nSET after 1\r\n").expect("it reads");
+            while let Ok(Some(_)) = doomed.read() {}
+        }
+        assert!(server.has_logged("asked for it"), "nothing panicked: {}", server.log());
+        assert_eq!(other.ask(&["INCR", "before"]).expect("the others go on"), Value::Integer(2));
+        let begin = Instant::now();
+        let status = server.terminate().expect("it ends");
+        assert!(status.success(), "{status}: {}", server.log());
+        assert!(begin.elapsed() < Duration::from_secs(4), "it waited {:?} for a client that is gone", begin.elapsed());
+        server.launch().expect("it comes back");
+        let mut client = Client::connect(server.address).expect("it listens");
+        assert_eq!(client.ask(&["GET", "before"]).expect("a reply"), Value::Bulk(b"2".to_vec()));
+        assert_eq!(client.ask(&["EXISTS", "during", "after"]).expect("a reply"), Value::Integer(1));
+    }
 }

@@ -47,6 +47,8 @@ pub enum Wait {
     Reload,
     /// SHUTDOWN: the node stops.
     Shutdown,
+    /// DEBUG PANIC-CONNECTION: a mistake in a connection, on demand.
+    Panic,
 }
 
 /// A client.

@@ -366,6 +366,7 @@ impl Connection {
                     }
                 }
             }
+            Wait::Panic => panic!("DEBUG PANIC-CONNECTION asked for it"),
             Wait::Shutdown => {
                 // The one who asked hears of the end by the connection's end; nothing of it is waited for.
                 self.node.forget_client(&self.shared);

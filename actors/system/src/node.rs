@@ -217,8 +217,9 @@ impl Node {
         for core in cores.iter() {
             let (node, index) = (node.clone(), core.index());
             let writer_node = node.clone();
-            core.spawn(async move { node.log.relay(index).await });
-            core.spawn(async move { writer_node.log.tell_writer(index).await });
+            // Without them replies that wait would wait for ever.
+            core.spawn(abort_on_panic(async move { node.log.relay(index).await }));
+            core.spawn(abort_on_panic(async move { writer_node.log.tell_writer(index).await }));
         }
         let listeners = Core::start("listen", 0).map_err(StartError::Thread)?;
         let supervisor = supervise(&node, bind(&config)?, &cores, &listeners).await?;

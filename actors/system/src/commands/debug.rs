@@ -53,6 +53,10 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         (b"DIGEST-VALUE", 2..) => digest::values(client, args, shards),
         (b"LOADAOF", 2) | (b"RELOAD", 2..) => reload(client, args),
         (b"PANIC" | b"SEGFAULT" | b"ASSERT", 2) => simurgh_kernel::core::abort_node(),
+        (b"PANIC-CONNECTION", 2) => {
+            client.wait = Some(Wait::Panic);
+            Ok(())
+        }
         (b"QUICKLIST-PACKED-THRESHOLD", 3) => Err(CommandError::Text("ERR there are no lists yet")),
         (b"SET-DISABLE-DENY-SCRIPTS", 3) => Err(CommandError::Text("ERR there are no scripts yet")),
         (b"DICT-RESIZING", 3) => Err(CommandError::Text("ERR tables are always resized")),
@@ -82,6 +86,8 @@ const HELP: &[&str] = &[
     "    Describe how the value of a key is stored.",
     "PANIC",
     "    Stop the process at once.",
+    "PANIC-CONNECTION",
+    "    Panic in this connection's task, which must cost nobody else anything.",
     "PAUSE-CRON <0|1>",
     "    Stop what is done now and then, or go on with it.",
     "POPULATE <count> [<prefix>] [<size>]",
