@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a reply may take before the server counts as hung.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One connection.
 #[derive(Debug)]

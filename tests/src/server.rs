@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// How long a server may take to answer its first PING.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How many ports are tried.
+const START_TRIES: usize = 5;
+
 /// What the harnesses read from the environment. A server takes SIMURGH_* for configuration and refuses what it does
 /// not know, so these do not reach it.
 pub const HARNESS_VARIABLES: [&str; 3] = ["SIMURGH_BINARY", "SIMURGH_PORTS", "SIMURGH_ORACLES"];
@@ -126,13 +129,21 @@ impl Server {
         if let Program::Running(address) = program {
             return Ok(Server::at(program, *address, PathBuf::new(), options));
         }
-        let address = free_address()?;
-        let folder = std::env::temp_dir().join(format!("simurgh-tests-{}-{}", std::process::id(), address.port()));
-        std::fs::create_dir_all(&folder)?;
-        let mut server = Server::at(program, address, folder, options);
-        server.descriptors = descriptors;
-        server.launch()?;
-        Ok(server)
+        let mut tries = START_TRIES;
+        loop {
+            let address = free_address()?;
+            let folder = std::env::temp_dir().join(format!("simurgh-tests-{}-{}", std::process::id(), address.port()));
+            std::fs::create_dir_all(&folder)?;
+            let mut server = Server::at(program, address, folder, options);
+            server.descriptors = descriptors;
+            tries -= 1;
+            match server.launch() {
+                Ok(()) => return Ok(server),
+                // Between the look for a free port and its use another process may take it, even for an outgoing connection.
+                Err(_) if tries > 0 && server.has_logged("Address already in use") => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn at(program: &Program, address: SocketAddr, folder: PathBuf, options: &[&str]) -> Self {
@@ -197,6 +208,11 @@ impl Server {
             Ok(Value::Error(text)) => text.starts_with(b"NOAUTH"),
             _ => false,
         }
+    }
+
+    /// The data folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The end of what it logged.

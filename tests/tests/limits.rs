@@ -5,7 +5,7 @@ use simurgh_tests::resp::Value;
 use simurgh_tests::server::{Program, Server, is_ours_built};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn server(options: &[&str]) -> Option<Server> {
     is_ours_built().then(|| Server::start(&Program::Ours, options).expect("the server starts"))
@@ -13,7 +13,7 @@ fn server(options: &[&str]) -> Option<Server> {
 
 fn stream(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(server.address).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout can be set");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout can be set");
     stream.set_write_timeout(Some(Duration::from_secs(2))).expect("a timeout can be set");
     stream
 }
@@ -27,6 +27,13 @@ fn is_closed(stream: &mut TcpStream) -> bool {
             Ok(_) => {}
             Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
         }
+    }
+}
+
+fn clients(client: &mut Client) -> usize {
+    match client.ask(&["CLIENT", "LIST"]).expect("a reply") {
+        Value::Bulk(list) => list.iter().filter(|byte| **byte == b'\n').count(),
+        other => panic!("CLIENT LIST is {other:?}"),
     }
 }
 
@@ -52,7 +59,11 @@ fn output_limits_cut_whether_they_lie_below_or_above_the_pause() {
         client.ask(&["SET", "big", &"x".repeat(100_000)]).expect("a reply");
         let mut stream = stream(&server);
         let cut = stream.write_all(&b"*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n".repeat(1000)).is_err();
-        std::thread::sleep(Duration::from_millis(500));
+        // Nothing is read until the server has had all the time it wants: reading would help it.
+        let begin = Instant::now();
+        while !cut && clients(&mut client) > 1 && begin.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         assert!(cut || is_closed(&mut stream), "{limit}");
     }
 }

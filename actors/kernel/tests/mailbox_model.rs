@@ -3,6 +3,7 @@
 //! `tests/model/run`, which is `cargo test -p simurgh-kernel --features model-check --test mailbox_model`; `SIMURGH_SCHEDULES` sets how many.
 #![cfg(feature = "model-check")]
 
+use shuttle::scheduler::PctScheduler;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
@@ -116,13 +117,19 @@ fn schedules() -> usize {
     std::env::var("SIMURGH_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
+/// The same schedules everywhere, unless SIMURGH_SEED says otherwise.
+fn seed() -> u64 {
+    std::env::var("SIMURGH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000_000_000)
+}
+
 #[test]
 fn model_every_job_runs_once_alone_and_in_order() {
-    shuttle::check_random(|| scenario(3, 8, 0), schedules() / 2);
-    shuttle::check_pct(|| scenario(3, 8, 0), schedules() / 4, 3);
+    shuttle::check_random_with_seed(|| scenario(3, 8, 0), seed(), schedules() / 2);
+    let by_priority = PctScheduler::new_from_seed(seed(), 3, schedules() / 4);
+    shuttle::Runner::new(by_priority, shuttle::Config::default()).run(|| scenario(3, 8, 0));
 }
 
 #[test]
 fn model_a_full_queue_loses_nothing() {
-    shuttle::check_random(|| scenario(4, 1, 0), schedules() / 4);
+    shuttle::check_random_with_seed(|| scenario(4, 1, 0), seed(), schedules() / 4);
 }
