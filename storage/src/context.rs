@@ -15,6 +15,7 @@
 //! ```
 
 use crate::access::AccessPolicy;
+use crate::blocking::ReadyKey;
 use crate::collection::{Collection, Edit, Kind, View};
 use crate::database::{Database, Discarded, Occupied, Spot};
 use crate::effects::Effects;
@@ -76,6 +77,8 @@ pub struct Context<'a> {
     pub first_hash: Option<u64>,
     /// The client asked that its reads leave the access field alone (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
+    /// The command may wait for its keys: not in a transaction, nor where it is replayed.
+    pub may_block: bool,
     /// The command is replayed from the log: nothing expires by itself, and nothing is recorded.
     pub replaying: bool,
     /// What is to be freed off the path.
@@ -310,8 +313,7 @@ impl<'a> Context<'a> {
         let Some(spot) = entries.find(key) else {
             let expires_at = if let Expiry::At(at) = expiry { Some(at) } else { None };
             entries.insert(key, value, encoding, expires_at, policy.fresh(now_ms));
-            shard.key_changed(database, key.bytes);
-            self.effects.change();
+            self.changed(key);
             return;
         };
         let (old_access, old_expiry) = (entries.view_at(spot).access(), entries.view_at(spot).expires_at());
@@ -333,8 +335,7 @@ impl<'a> Context<'a> {
                 entry.set_access(access);
             }
         }
-        shard.key_changed(database, key.bytes);
-        self.effects.change();
+        self.changed(key);
         if let Some(collection) = collection {
             self.discard(collection);
         }
@@ -381,11 +382,15 @@ impl<'a> Context<'a> {
         self.tell_watchers(key);
     }
 
-    /// Tells those who watch a key that it has changed.
+    /// Tells those who watch a key, or wait for it, that it has changed.
     #[inline]
     pub fn tell_watchers(&mut self, key: &Key<'_>) {
-        let database = self.database;
-        self.shard_of(key).key_changed(database, key.bytes);
+        let (database, index) = (self.database, self.layout.shard_of(key));
+        let shard = self.shards.shard(index);
+        shard.key_changed(database, key.bytes);
+        if shard.is_awaited(database, key.bytes) {
+            self.effects.ready.push_back(ReadyKey { database, key: key.bytes.into() });
+        }
     }
 
     /// Records `words` in the log in place of the command as it was sent.
@@ -402,7 +407,7 @@ impl<'a> Context<'a> {
             entry.remove();
         }
         shard.stats.expired += 1;
-        shard.key_changed(database, key.bytes);
+        self.tell_watchers(key);
         self.effects.record(database, &[b"DEL", key.bytes]);
     }
 }

@@ -5,8 +5,10 @@
 //! records for one database is marked, since the stream needs a `SELECT` between them and only the stream knows which database
 //! it was left at.
 
+use crate::blocking::{Block, ReadyKey};
 use crate::notify::Event;
 use simurgh_protocol::resp::encode_command;
+use std::collections::VecDeque;
 
 /// A run of records that belong to one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,10 @@ pub struct Effects {
     pub recording: bool,
     /// Keyspace events in the order in which they happened; whoever delivers them takes them away.
     pub events: Vec<Event>,
+    /// Keys that commands wait for and that have changed, in the order in which they did.
+    pub ready: VecDeque<ReadyKey>,
+    /// The command that ran has found nothing and wants to wait.
+    pub block: Option<Block>,
     bytes: Vec<u8>,
     runs: Vec<Run>,
     records: usize,

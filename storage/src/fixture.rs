@@ -88,6 +88,7 @@ impl Fixture {
             random: &mut self.random,
             first_hash: None,
             no_touch: false,
+            may_block: true,
             replaying: self.replaying,
             discarded: &mut self.discarded,
             shards: &mut self.shards,

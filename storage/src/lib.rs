@@ -6,6 +6,7 @@
 pub mod access;
 pub mod aof;
 mod block;
+pub mod blocking;
 mod collection;
 mod context;
 mod database;

@@ -3,10 +3,11 @@
 //! A shard owns a contiguous range of slots. Whoever holds some shards lends them to a command as [`Shards`]; a command that
 //! names keys of several shards finds them all held, so it is atomic without a coordinator.
 
+use crate::blocking::Waiter;
 use crate::database::Database;
 use crate::eviction::Pool;
 use crate::key_hash::{Key, KeyHasher, SLOTS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,6 +97,8 @@ pub struct Shard {
     index: usize,
     databases: Vec<Database>,
     watched: BTreeMap<(usize, Vec<u8>), Watched>,
+    /// Commands that wait for a key, in the order in which they came.
+    pub(crate) waiting: BTreeMap<(usize, Vec<u8>), VecDeque<Arc<Waiter>>>,
     /// The keys that are the first to go when memory is short.
     pub(crate) eviction_pool: Pool,
     /// What `INFO` reads.
@@ -113,6 +116,7 @@ impl Shard {
             index,
             databases,
             watched: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             eviction_pool: Pool::default(),
             stats: ShardStats::default(),
             log_position: 0,

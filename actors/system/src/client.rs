@@ -449,6 +449,7 @@ impl Client {
             random: &mut self.random,
             first_hash,
             no_touch: self.no_touch,
+            may_block: self.executing.is_none(),
             replaying: false,
             discarded: &mut discarded,
             shards,

@@ -393,6 +393,7 @@ impl Applier {
             random: &mut self.random,
             first_hash: None,
             no_touch: false,
+            may_block: false,
             replaying: true,
             discarded: &mut discarded,
             shards,

@@ -140,6 +140,7 @@ impl Machine {
             random: &mut self.random,
             first_hash,
             no_touch: false,
+            may_block: false,
             replaying: false,
             discarded: &mut Vec::new(),
             shards: &mut self.watched,
