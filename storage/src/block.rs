@@ -91,6 +91,7 @@ unsafe impl Header for IntsetHeader {
 }
 
 /// A self-sized buffer. See the file's head.
+#[repr(transparent)]
 pub(crate) struct Block<H: Header> {
     base: NonNull<u8>,
     header: PhantomData<H>,

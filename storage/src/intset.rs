@@ -13,6 +13,7 @@ const HEADER: usize = IntsetHeader::BYTES;
 
 /// A sorted set of integers without duplicates. See the file's head.
 #[derive(Clone)]
+#[repr(transparent)]
 pub struct Intset(Block<IntsetHeader>);
 
 impl Default for Intset {

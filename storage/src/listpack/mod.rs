@@ -36,6 +36,7 @@ const BYTES_MAX: usize = 1 << 30;
 
 /// A packed list of texts and integers. See the module's head.
 #[derive(Clone)]
+#[repr(transparent)]
 pub struct Listpack(Block<ListpackHeader>);
 
 impl Default for Listpack {
