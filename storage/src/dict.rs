@@ -22,8 +22,9 @@ use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::slot_table::{Elements, SlotTable};
 
-/// A table with more elements than this is split: some hundred microseconds of work.
-const TABLE_MAX: usize = 2560;
+/// A table with more elements than this (as many as 128 buckets hold) is split, in one or two hundred microseconds: each element's
+/// key is read again for its hash.
+const TABLE_MAX: usize = 1280;
 /// Bits of the hash that a directory may use at most: those that a cursor keeps.
 const DEPTH_MAX: u32 = 32;
 /// The directory stays below this many places for each table. Hashes that agree in so many bits that this matters could only be
