@@ -95,13 +95,10 @@ proptest! {
 #[test]
 fn memory_for_each_item_is_bounded() {
     const COUNT: u32 = 100_000;
-    let mut random = Random::new(5);
-    let orders: [(&str, f64, &mut dyn FnMut(u32) -> f64); 3] = [
-        ("rising", 9.5, &mut |number| f64::from(number)),
-        ("falling", 10.0, &mut |number| -f64::from(number)),
-        ("random", 12.0, &mut |_| random.unit()),
-    ];
-    for (name, most, score) in orders {
+    let rising: fn(u32) -> f64 = |number| f64::from(number);
+    let falling = |number| -f64::from(number);
+    let random = |number| Random::new(u64::from(number)).unit();
+    for (name, most, score) in [("rising", 9.5, rising), ("falling", 10.0, falling), ("random", 12.0, random)] {
         let mut tree = Ranked::default();
         // Pointers, as in a sorted set, are eight bytes; an item of the test is sixteen.
         (0..COUNT).for_each(|number| insert_in_order(&mut tree, Item(score(number), number)));
