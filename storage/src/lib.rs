@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod aof;
+pub mod bitmap;
 mod block;
 pub mod blocking;
 mod collection;

@@ -8,6 +8,7 @@
 //! To add a group of commands: a file beside `commands.rs` with a function that makes one of them, and its line in
 //! [`GROUPS`]. [`Grammar::key_of`] gives keys that mostly hold the group's own type.
 
+mod bitmap;
 mod commands;
 
 use crate::random::Random;
@@ -99,13 +100,17 @@ struct Grammar {
 
 type Words = Vec<Vec<u8>>;
 
+/// Makes a random command of a group, well formed or nearly so.
+type Make = fn(&mut Grammar) -> (Words, Compare);
+
 /// The groups that both Redis 8.2 and Valkey 9.1 have: how often each is chosen beside the others, and what makes its commands.
-const GROUPS: &[(u64, fn(&mut Grammar) -> (Words, Compare))] = &[
+const GROUPS: &[(u64, Make)] = &[
     (110, Grammar::string),
     (34, Grammar::generic),
     (26, Grammar::expiry),
     (20, Grammar::transaction),
     (10, Grammar::server),
+    (40, Grammar::bitmap),
 ];
 
 impl Grammar {

@@ -135,5 +135,31 @@ fn flags(spec: &CommandSpec, key_spec: &KeySpec, args: &Args<'_>) -> KeyFlags {
     if spec.command == Some(Command::Data(DataCommand::Delex)) {
         return KeyFlags::DELETE | if says(&CONDITIONS, 2) { KeyFlags::RW } else { KeyFlags::RM };
     }
+    if spec.command == Some(Command::Data(DataCommand::Bitfield)) {
+        return if bitfield_reads(args) {
+            KeyFlags::RO | KeyFlags::ACCESS
+        } else {
+            KeyFlags::RW | KeyFlags::ACCESS | KeyFlags::UPDATE
+        };
+    }
     key_spec.flags
+}
+
+/// Whether a BITFIELD only reads; one that makes no sense may do anything.
+fn bitfield_reads(args: &Args<'_>) -> bool {
+    let mut index = 2;
+    while index < args.len() {
+        let words = if args.is(index, "GET") {
+            3
+        } else if args.is(index, "OVERFLOW") {
+            2
+        } else {
+            return false;
+        };
+        index += words;
+        if index > args.len() {
+            return false;
+        }
+    }
+    true
 }

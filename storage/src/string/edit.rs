@@ -4,6 +4,8 @@ use super::{checked_length, longest};
 use crate::context::{Context, Expiry};
 use crate::database::Occupied;
 use crate::entry::{Encoding, Value};
+use crate::key_hash::Key;
+use crate::notify::Class;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -12,6 +14,33 @@ fn make_editable(entry: &mut Occupied<'_>) {
     if let Ok(Value::Int(number)) = entry.view().string() {
         entry.set_value(Value::Bytes(itoa::Buffer::new().format(number).as_bytes()), Encoding::Raw);
     }
+}
+
+/// Gives `with` the bytes of a string to change in place, grown to at least `length` with zeros behind; a key that is not there
+/// is created. `with` says beside its result whether it changed anything; growing is a change too. A change is noted, and told
+/// of as `event`.
+pub(crate) fn edit_bytes<R>(
+    cx: &mut Context<'_>,
+    key: &Key<'_>,
+    length: usize,
+    event: &'static str,
+    with: impl FnOnce(&mut [u8]) -> (R, bool),
+) -> Result<R, CommandError> {
+    let Some(mut entry) = cx.write(key) else {
+        cx.store_as(key, Value::Bytes(b""), Encoding::Raw, Expiry::Clear);
+        let mut entry = cx.database_of(key).occupied(key).expect("it was stored just now");
+        let (result, _) = entry.edit_value(length, with);
+        cx.notify(Class::STRING, event, key);
+        return Ok(result);
+    };
+    make_editable(&mut entry);
+    let grows = length > entry.view().string()?.text_length();
+    let (result, changed) = entry.edit_value(length, with);
+    if grows || changed {
+        cx.changed(key);
+        cx.notify(Class::STRING, event, key);
+    }
+    Ok(result)
 }
 
 /// Writes `bytes` at `offset`, with zeros between the end and there.

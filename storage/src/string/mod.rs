@@ -32,6 +32,7 @@ mod take;
 mod tests;
 
 pub use compare::{delex, delifeq, digest};
+pub(crate) use edit::edit_bytes;
 pub use edit::{append, setrange};
 pub use increment::{decr, decrby, incr, incrby, incrbyfloat};
 pub use increment_within::increx;
