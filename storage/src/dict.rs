@@ -234,7 +234,13 @@ impl<E: Element> Dict<E> {
 
     /// Removes every element.
     pub fn clear(&mut self) {
-        *self = Self::new(&self.hasher);
+        *self = self.emptied();
+    }
+
+    /// An empty table for keys hashed in the same way.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self::new(&self.hasher)
     }
 
     /// Removes some elements, a few thousand at most, and returns how many: none when none is left. This is for freeing a large
@@ -306,6 +312,25 @@ impl<E: Element> Dict<E> {
             rank -= part.table.len();
         }
         None
+    }
+}
+
+impl<E: Element + Clone> Clone for Dict<E> {
+    /// Copies elements and directory; buckets are filled anew.
+    fn clone(&self) -> Self {
+        let mut bytes = 0;
+        let mut copied = |part: &Part<E>| {
+            let mut table = SlotTable::with_room(part.table.len());
+            part.table.for_each_owned(|element| {
+                bytes += E::bytes(element.view_of());
+                table.insert(self.hasher.hash(E::key(element.view_of())), element.clone());
+            });
+            bytes += table.bytes();
+            Part { table, depth: part.depth }
+        };
+        let parts = self.parts.iter().map(&mut copied).collect();
+        let (hasher, directory) = (self.hasher.clone(), self.directory.clone());
+        Self { hasher, parts, directory, depth: self.depth, len: self.len, bytes }
     }
 }
 

@@ -162,6 +162,15 @@ fn tables_stay_small_and_an_emptied_dict_starts_anew() {
 }
 
 #[test]
+fn a_copy_is_the_same_and_apart() {
+    let mut set = set_of(5000);
+    let copy = set.clone();
+    assert_counted(&copy);
+    assert!((0..5000).all(|number| set.remove(&name(number)).is_some() && copy.contains(&name(number))));
+    assert_eq!((set.len(), copy.len()), (0, 5000));
+}
+
+#[test]
 fn shedding_frees_a_bounded_part_at_a_time() {
     let mut set = set_of(20_000);
     let mut total = 0;

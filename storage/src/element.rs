@@ -27,7 +27,7 @@ pub unsafe trait Element: Sized {
     /// Takes the element back.
     ///
     /// # Safety
-    /// `raw` comes from `into_raw`, and is turned back once.
+    /// `raw` comes from `into_raw`, and is turned back once (more than once, if all but one are only read and never dropped).
     unsafe fn from_raw(raw: NonNull<u8>) -> Self;
 
     /// Looks at an element that has been given away.

@@ -57,6 +57,12 @@ impl Member {
     }
 }
 
+impl Clone for Member {
+    fn clone(&self) -> Self {
+        Self::new(self.bytes())
+    }
+}
+
 impl Drop for Member {
     fn drop(&mut self) {
         let size = Self::size(self.bytes().len());
@@ -245,6 +251,13 @@ impl Field {
             }
         }
         self.0 = self.0.with_tag(if expires_at.is_some() { EXPIRES } else { 0 });
+    }
+}
+
+impl Clone for Field {
+    fn clone(&self) -> Self {
+        let view = self.view();
+        Self::new(view.field(), view.value(), view.expires_at())
     }
 }
 

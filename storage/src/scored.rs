@@ -304,6 +304,16 @@ impl ScoredDict {
     }
 }
 
+impl Clone for ScoredDict {
+    fn clone(&self) -> Self {
+        let mut copy = Self { dict: self.dict.emptied(), ranked: Ranked::default() };
+        for found in self.range(0..self.len()) {
+            copy.insert(found.member(), found.score());
+        }
+        copy
+    }
+}
+
 /// A set that is being freed. The tree goes first, so that none of its handles outlives what it points to.
 #[derive(Debug)]
 pub struct Dismantled(ScoredDict);

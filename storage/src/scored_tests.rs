@@ -72,7 +72,10 @@ proptest! {
                 }
             }
         }
+        let copy = set.clone();
         assert_same(&set, &model);
+        drop(set);
+        assert_same(&copy, &model);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Bucket, Element, SlotTable, WAYS, element_of, tag_of};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 /// The buckets of a table, each with its chain behind it.
 struct Buckets<'a, E: Element> {
@@ -118,6 +119,15 @@ impl<E: Element> SlotTable<E> {
     /// Every element, in no particular order.
     pub fn for_each(&self, with: impl FnMut(E::View<'_>)) {
         self.iter().for_each(with);
+    }
+
+    /// Lends every element as it is owned, to be copied.
+    pub fn for_each_owned(&self, mut with: impl FnMut(&E)) {
+        for (_, word) in self.words() {
+            // SAFETY: the word goes on owning the element: what is taken back here is lent for reading and never dropped.
+            let element = ManuallyDrop::new(unsafe { E::from_raw(element_of(word)) });
+            with(&element);
+        }
     }
 
     /// The element that has `rank` others before it in the table's present order.
