@@ -247,11 +247,15 @@ impl Shard {
         self.waiting.get(&(database, key.to_vec())).cloned().unwrap_or_default()
     }
 
-    /// The keys of a database that somebody waits for.
-    #[must_use]
-    pub fn awaited_in(&self, database: usize) -> Vec<Vec<u8>> {
+    fn awaited_in(&self, database: usize) -> Vec<Vec<u8>> {
         let from = (database, Vec::new());
         self.waiting.range(from..).take_while(|((at, _), _)| *at == database).map(|((_, key), _)| key.clone()).collect()
+    }
+
+    /// The keys of a database that somebody waits for, to be looked at since all of it has changed.
+    pub(crate) fn awaited_now(&self, database: usize) -> impl Iterator<Item = ReadyKey> {
+        let key = move |key: Vec<u8>| ReadyKey { database, key: key.into() };
+        self.awaited_in(database).into_iter().map(key)
     }
 
     /// Number of keys that somebody waits for, and of those for which a vanished key counts too.

@@ -107,6 +107,7 @@ fn flush(cx: &mut Context<'_>, database: usize, lazily: bool) {
         if shard.database(database).is_empty() {
             continue;
         }
+        cx.effects.ready.extend(shard.awaited_now(database));
         let taken = shard.take_database(database);
         cx.effects.change_many(taken.len() as u64);
         if lazily {
@@ -127,7 +128,12 @@ pub fn swapdb(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     if first != second {
         drop_expired_watched(cx, first, second);
         drop_expired_watched(cx, second, first);
-        cx.each_shard(|shard| shard.swap_databases(first, second));
+        for index in 0..cx.layout.shards {
+            let shard = cx.shards.shard(index);
+            shard.swap_databases(first, second);
+            cx.effects.ready.extend(shard.awaited_now(first));
+            cx.effects.ready.extend(shard.awaited_now(second));
+        }
     }
     cx.effects.change();
     cx.reply.ok();

@@ -21,6 +21,8 @@
 //! :* as id                                            a reply kept, for `$id` in later requests
 //! > CLIENT REPLY OFF
 //! none                                                nothing is read here
+//! b> BLPOP a 0
+//! waits                                               the server says that one more client is blocked; `b<` reads the reply
 //! > QUIT
 //! +OK
 //! <
@@ -110,6 +112,8 @@ pub enum Outcome {
     Reply(Pattern, Option<String>),
     /// Nothing is read.
     None,
+    /// Nothing is read, but the server has begun to wait for a key.
+    Waits,
     /// The connection is closed.
     Closed,
 }
@@ -255,6 +259,7 @@ fn parse_expected(lines: &[&str]) -> Result<Option<Expected>> {
 fn parse_outcome(text: &str) -> Result<Outcome> {
     match text {
         "none" => return Ok(Outcome::None),
+        "waits" => return Ok(Outcome::Waits),
         "closed" => return Ok(Outcome::Closed),
         _ => {}
     }

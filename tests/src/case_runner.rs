@@ -7,6 +7,7 @@ use crate::text::show;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 /// What came back in a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,8 @@ pub enum Observed {
     Closed,
     /// Nothing was read, as the case says.
     Unread,
+    /// The server has begun to wait.
+    Waiting,
 }
 
 /// A step that did not go as expected.
@@ -35,6 +38,7 @@ impl Observed {
             Observed::Reply(value) => show(value),
             Observed::Closed => "closed".into(),
             Observed::Unread => "none".into(),
+            Observed::Waiting => "waits".into(),
         }
     }
 
@@ -44,6 +48,7 @@ impl Observed {
                 matches!(self, Observed::Reply(value) if pattern.matches(value))
             }
             Outcome::None => *self == Observed::Unread,
+            Outcome::Waits => *self == Observed::Waiting,
             Outcome::Closed => *self == Observed::Closed,
         }
     }
@@ -122,8 +127,13 @@ fn observe(address: SocketAddr, file: &CaseFile, case: &Case, resp: u8) -> Resul
     Ok(Some(observed.with_context(|| format!("in the case {:?}", case.title))?))
 }
 
+/// How long a client is given to be blocked.
+const BLOCKING_MAX: Duration = Duration::from_secs(10);
+
 struct Run {
     resp: u8,
+    /// A connection of its own for looking at the server.
+    observer: Client,
     clients: BTreeMap<String, Client>,
     kept: BTreeMap<String, Vec<u8>>,
 }
@@ -142,16 +152,41 @@ impl Run {
                 clients.insert(step.client.clone(), Client::connect_as(address, resp)?);
             }
         }
-        Ok(Run { resp, clients, kept: BTreeMap::new() })
+        Ok(Run { resp, observer: first, clients, kept: BTreeMap::new() })
+    }
+
+    /// How many clients wait for a key.
+    fn blocked_clients(&mut self) -> Result<u64> {
+        let info = text_of(&self.observer.ask(&["INFO", "clients"])?);
+        let info = String::from_utf8_lossy(&info).into_owned();
+        let line = info.lines().find_map(|line| line.strip_prefix("blocked_clients:"));
+        Ok(line.context("INFO has no blocked_clients")?.trim().parse()?)
+    }
+
+    fn until_blocked(&mut self, wanted: u64) -> Result<()> {
+        let began = Instant::now();
+        while self.blocked_clients()? < wanted {
+            if began.elapsed() > BLOCKING_MAX {
+                bail!("the client is not blocked");
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     fn step(&mut self, step: &Step) -> Result<Observed> {
         let bytes = self.bytes_of(&step.action)?;
+        let outcome = step.expected.as_ref().map(|expected| expected.outcome(self.resp).clone());
+        if outcome == Some(Outcome::Waits) {
+            let blocked = self.blocked_clients()?;
+            self.clients.get_mut(&step.client).expect("every client of the case is connected").send(&bytes)?;
+            self.until_blocked(blocked + 1).with_context(|| format!("line {}", step.line))?;
+            return Ok(Observed::Waiting);
+        }
         let client = self.clients.get_mut(&step.client).expect("every client of the case is connected");
         // A server that closed the connection may refuse the bytes; reading says so.
         let _ = client.send(&bytes);
-        let outcome = step.expected.as_ref().map(|expected| expected.outcome(self.resp));
-        if outcome == Some(&Outcome::None) {
+        if outcome == Some(Outcome::None) {
             return Ok(Observed::Unread);
         }
         let reply = client.read().with_context(|| format!("line {}", step.line))?;

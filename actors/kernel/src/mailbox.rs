@@ -251,6 +251,14 @@ impl<S: Send, J: Job<S>> Held<'_, S, J> {
         self.set
     }
 
+    /// Takes further actors if all of them are idle; never waits, so the order in which others take theirs does not matter. Whether
+    /// they are held now.
+    pub fn try_extend(&mut self, wanted: Set) -> bool {
+        let Some(mut more) = self.owner.try_hold(wanted & !self.set) else { return false };
+        self.set |= std::mem::take(&mut more.set);
+        true
+    }
+
     /// The state of actor `index`.
     ///
     /// # Panics

@@ -4,6 +4,7 @@
 //! shard's queue, executed there by whoever holds the shard, and given back. So nothing is copied and no reply can overtake
 //! another: at any time a client is in one place.
 
+use crate::blocking::{Served, Wait as KeyWait};
 use crate::clients::ClientShared;
 use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
@@ -85,6 +86,12 @@ pub struct Client {
     /// It is subscribed to something.
     pub is_subscriber: bool,
     pub(crate) pushes: Pushes,
+    /// The command that it waits in.
+    pub(crate) blocked: Option<KeyWait>,
+    /// Replies for others that its commands have served.
+    pub(crate) served: Vec<Served>,
+    /// The shards that the request needs which runs.
+    pub(crate) wanted: u64,
     pub(crate) incoming: Incoming,
     effects: Effects,
     random: Random,
@@ -124,6 +131,17 @@ pub(crate) enum Ran {
 pub(crate) fn run(mut client: Box<Client>) -> Ran {
     let node = client.node.clone();
     client.begin_batch();
+    if let Some(wanted) = client.shards_to_retry() {
+        match node.shards.enter(wanted, client) {
+            Entered::Here(mut held, back) => {
+                client = back;
+                let _guard = AbortOnUnwind::new();
+                client.run_held(&mut held);
+            }
+            Entered::Queued => return Ran::Away,
+            Entered::Full(back) => return Ran::Busy(back),
+        }
+    }
     client.prefetch_shared();
     while client.may_continue() {
         let Some(next) = client.incoming.peek() else { break };
@@ -175,6 +193,9 @@ impl Client {
             is_monitor: false,
             is_subscriber: false,
             pushes: Pushes::default(),
+            blocked: None,
+            served: Vec::new(),
+            wanted: 0,
             incoming: Incoming::default(),
             effects: Effects::default(),
             random: Random::new(node.seed ^ shared.id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
@@ -233,7 +254,7 @@ impl Client {
     /// Whether the next request may be executed before the replies so far are sent.
     #[inline]
     fn may_continue(&self) -> bool {
-        self.wait.is_none() && self.close.is_none() && self.reply.len() < self.output_end
+        self.wait.is_none() && self.close.is_none() && self.blocked.is_none() && self.reply.len() < self.output_end
     }
 
     /// Adds the commands executed since the last time to the counters that others read.
@@ -272,6 +293,9 @@ impl Client {
         let set = held.set();
         let reply_start = self.reply.len();
         let max = self.live.config.max_memory_bytes as usize;
+        if self.blocked.is_some() {
+            self.retry(held);
+        }
         let mut incoming = std::mem::take(&mut self.incoming);
         if incoming.is_fresh() {
             self.prefetch(&incoming, held);
@@ -291,6 +315,9 @@ impl Client {
             }
             self.step(&incoming, &next, &mut HeldShards(held));
             incoming.advance();
+            if !self.effects.ready.is_empty() {
+                self.serve_ready(held);
+            }
             if max > 0 {
                 self.publish_sizes(held);
             }
@@ -305,7 +332,7 @@ impl Client {
         let changed = self.effects.has_records();
         let replies_wait = self.node.log.mode().replies_wait();
         if !changed && !replies_wait {
-            return;
+            return self.deliver_served(0);
         }
         let position = if changed { self.node.log.append(self.shared.core, &self.effects) } else { 0 };
         self.effects.clear();
@@ -318,8 +345,16 @@ impl Client {
             }
             needed = needed.max(shard.log_position);
         }
-        if replies_wait && needed > self.node.log.safe() && self.reply.len() > reply_start {
-            self.holds.push_back((reply_start, needed));
+        if replies_wait && self.reply.len() > reply_start {
+            self.hold_from(reply_start, needed);
+        }
+        self.deliver_served(needed);
+    }
+
+    /// The replies from byte `start` on wait until the log is safe up to `position`.
+    pub(crate) fn hold_from(&mut self, start: usize, position: u64) {
+        if position > self.node.log.safe() {
+            self.holds.push_back((start, position));
         }
     }
 
@@ -362,6 +397,7 @@ impl Client {
     fn step(&mut self, incoming: &Incoming, next: &Prepared, shards: &mut dyn Shards) {
         let args = incoming.args(next);
         self.reply_mode.begin(&self.reply);
+        self.wanted = next.shards;
         let last = if let Lookup::Found(command) = next.found { command.index() as u32 + 1 } else { 0 };
         self.shared.last_command.store(last, Relaxed);
         match self.admit(next.found, &args) {
@@ -399,7 +435,12 @@ impl Client {
         self.commands += 1;
         let succeeded = match command {
             Command::Data(command) => {
-                self.with_context(shards, first_hash, |cx| simurgh_storage::execute(command, cx, args, raw))
+                let succeeded =
+                    self.with_context(shards, first_hash, |cx| simurgh_storage::execute(command, cx, args, raw));
+                if let Some(block) = self.effects.block.take() {
+                    self.begin_wait(command, args, block, shards);
+                }
+                succeeded
             }
             Command::Connection(command) => {
                 let result = simurgh_protocol::dispatch_connection!(command, crate::commands, (self, args, shards));

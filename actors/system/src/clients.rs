@@ -3,11 +3,13 @@
 //! A connection owns its [`Client`](crate::client::Client); what others may read or change of it is in [`ClientShared`]: facts
 //! as relaxed atomics that the connection refreshes after each batch, and an inbox for messages.
 
+use crate::blocking::Ending;
 use crate::client::Client;
 use crate::commands::transaction::Transaction;
 use crate::pubsub::Subscriptions;
 use crate::push::Push;
 use simurgh_kernel::net::PeerAddress;
+use simurgh_storage::blocking::Waiter;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +24,17 @@ pub enum ConnectionMessage {
     Kill,
     /// Something that it may wait for has changed: look again.
     Look,
+    /// The reply of the command that it waited in; to be sent once the log is safe up to `position`.
+    Served {
+        /// The reply.
+        reply: Vec<u8>,
+        /// What it depends on.
+        position: u64,
+    },
+    /// The command that it waits in may be served, but not by the one who saw that.
+    Retry,
+    /// Somebody else has ended its wait.
+    Unblocked(Ending),
 }
 
 /// A connection's mailbox: bounded, since each sender has a limit of its own (one client, one kill, the output limit).
@@ -174,6 +187,10 @@ pub struct ClientShared {
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     pub is_monitor: AtomicBool,
+    /// It waits in a command.
+    pub is_blocked: AtomicBool,
+    /// The command that it waits in.
+    pub waiter: Mutex<Option<Arc<Waiter>>>,
     pub close_asap: AtomicBool,
     /// What it is subscribed to.
     pub subscriptions: Subscriptions,
@@ -212,6 +229,8 @@ impl ClientShared {
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             is_monitor: AtomicBool::new(false),
+            is_blocked: AtomicBool::new(false),
+            waiter: Mutex::default(),
             close_asap: AtomicBool::new(false),
             subscriptions: Subscriptions::default(),
         }

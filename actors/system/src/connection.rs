@@ -11,18 +11,22 @@ use crate::node::Node;
 use crate::request::Incoming;
 use simurgh_kernel::net::Stream;
 use simurgh_kernel::{core, time};
+use simurgh_storage::blocking::Waiter;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// Room that a read should find, in bytes.
 const READ_ROOM: usize = 16 * 1024;
 const READ_ROOM_UNAUTHENTICATED: usize = 1024;
 /// The most room that is made at once for an argument still being received: memory follows what has arrived.
 const READ_ROOM_MAX: usize = 1 << 20;
+/// Input that is taken from a client while it waits for a key: enough to see the end of its connection.
+const BLOCKED_INPUT_MAX: usize = 64 * 1024;
 /// Reply buffers above this are given back once they are empty.
 const REPLY_KEPT: usize = 64 * 1024;
 /// Buffers of requests and replies up to this size are kept for the core's next connection.
@@ -103,6 +107,8 @@ pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: St
         is_killed: false,
         has_more: false,
         pause: None,
+        timeout: None,
+        ended_wait: None,
     };
     // Gone before its socket is, so that whoever sees the end finds no trace of it.
     let registered = Registered { node: connection.node.clone(), shared: connection.shared.clone() };
@@ -129,6 +135,10 @@ struct Connection {
     has_more: bool,
     /// The end of the pause that the next request waits for.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The time at which the client gives up waiting for a key, and the timer for it.
+    timeout: Option<(i64, Pin<Box<dyn Future<Output = ()> + Send>>)>,
+    /// A wait that has ended and lies with its shards still.
+    ended_wait: Option<Arc<Waiter>>,
 }
 
 /// What a connection has waited for.
@@ -143,6 +153,8 @@ enum Event {
     Finished,
     /// What execution had stopped for is over.
     Resume,
+    /// The client has waited for a key for as long as it wanted to.
+    Timeout,
 }
 
 impl Connection {
@@ -151,6 +163,7 @@ impl Connection {
             match poll_fn(|cx| self.poll_event(cx)).await {
                 Event::Broken | Event::Finished => return,
                 Event::Read | Event::Resume => {}
+                Event::Timeout => self.ended_wait = self.client.as_mut().and_then(|client| client.give_up_wait()),
                 Event::Messages(messages) => {
                     messages.into_iter().for_each(|message| self.accept(message));
                     if let Some(client) = &mut self.client {
@@ -158,6 +171,9 @@ impl Connection {
                         client.publish_output();
                     }
                 }
+            }
+            if let Some(waiter) = self.ended_wait.take() {
+                self.node.forget_waiter(&waiter).await;
             }
             // A client that is away is waited for: its watches are to be ended.
             if self.is_killed && self.client.is_some() {
@@ -177,7 +193,20 @@ impl Connection {
                 self.client = Some(client);
             }
             ConnectionMessage::Kill => self.is_killed = true,
-            ConnectionMessage::Look => {}
+            ConnectionMessage::Look => self.timeout = None,
+            ConnectionMessage::Served { reply, position } => {
+                if let Some(client) = &mut self.client {
+                    client.accept_served(&reply, position);
+                }
+            }
+            ConnectionMessage::Retry => {
+                if let Some(wait) = self.client.as_mut().and_then(|client| client.blocked.as_mut()) {
+                    wait.retries = true;
+                }
+            }
+            ConnectionMessage::Unblocked(ending) => {
+                self.ended_wait = self.client.as_mut().and_then(|client| client.end_wait(ending));
+            }
         }
     }
 
@@ -203,7 +232,26 @@ impl Connection {
             self.shared.is_paused.store(false, Relaxed);
             return Poll::Ready(Event::Resume);
         }
+        if self.poll_timeout(cx).is_ready() {
+            return Poll::Ready(Event::Timeout);
+        }
         self.poll_read(cx)
+    }
+
+    /// Ready when the client has waited for a key for as long as it wanted to.
+    fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline_ms) = self.client.as_ref().and_then(|client| client.wait_deadline()) else {
+            self.timeout = None;
+            return Poll::Pending;
+        };
+        if self.timeout.as_ref().is_none_or(|(at, _)| *at != deadline_ms) {
+            let left = u64::try_from(deadline_ms - time::wall_ms()).unwrap_or(0);
+            self.timeout = Some((deadline_ms, Box::pin(time::sleep(Duration::from_millis(left)))));
+        }
+        let (_, timer) = self.timeout.as_mut().expect("made just now");
+        ready!(timer.as_mut().poll(cx));
+        self.timeout = None;
+        Poll::Ready(())
     }
 
     /// Sends what may be sent. Ready with `true` when everything has gone and the connection is to close.
@@ -250,6 +298,9 @@ impl Connection {
         if client.close.is_some() || self.at_end || client.must_pause() || self.node.is_congested() {
             return Poll::Pending;
         }
+        if client.blocked.is_some() && client.incoming.buffer.len() >= BLOCKED_INPUT_MAX {
+            return Poll::Pending;
+        }
         if client.incoming.buffer.capacity() == 0 {
             lend_buffers(client);
         }
@@ -285,11 +336,16 @@ impl Connection {
                 self.client = Some(client);
                 return false;
             }
-            if client.incoming.peek().is_none() {
+            let retries = client.shards_to_retry().is_some();
+            if client.blocked.is_some() && !retries {
+                self.client = Some(client);
+                return true;
+            }
+            if !retries && client.incoming.peek().is_none() {
                 client.incoming.release();
                 client.parse();
             }
-            if client.incoming.peek().is_none() {
+            if !retries && client.incoming.peek().is_none() {
                 return self.rest(client);
             }
             if client.incoming.peek().is_some_and(|next| client.is_held_back(&next)) {

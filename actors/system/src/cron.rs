@@ -119,7 +119,8 @@ fn close_idle(node: &Node) {
     }
     let now_ms = time::wall_ms();
     for client in node.clients.all() {
-        let is_idle = now_ms - client.last_interaction_ms.load(Relaxed) > timeout_ms;
+        let is_idle =
+            !client.is_blocked.load(Relaxed) && now_ms - client.last_interaction_ms.load(Relaxed) > timeout_ms;
         if is_idle && !client.is_monitor.load(Relaxed) && !client.subscriptions.any() {
             client.kill();
         }

@@ -11,6 +11,7 @@
 
 mod admission;
 mod bind;
+mod blocking;
 pub mod client;
 pub mod clients;
 pub mod command_stats;

@@ -364,8 +364,11 @@ impl Node {
         self.reaper.spawn(async move { drop(discarded) });
     }
 
-    /// A connection has ended: its watches end.
+    /// A connection has ended: its watches end, and its wait for a key.
     pub(crate) async fn leave(&self, mut client: Box<Client>) {
+        if let Some(waiter) = client.abandon_wait() {
+            self.forget_waiter(&waiter).await;
+        }
         let shards = client.watch.shards();
         if shards == 0 {
             return;

@@ -1,6 +1,7 @@
 //! CLIENT: what a connection is called, how it is answered, and its switches
 //! (<https://redis.io/docs/latest/commands/?group=connection>). LIST and KILL have files of their own.
 
+use crate::blocking::Ending;
 use crate::client::Client;
 use crate::commands::pause::Paused;
 use simurgh_protocol::number::parse_i64;
@@ -28,6 +29,21 @@ pub(crate) fn set_name(client: &Client, name: &[u8]) -> Result<(), CommandError>
 /// CLIENT ID.
 pub fn id(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
     client.reply.integer(i64::try_from(client.shared.id).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+/// CLIENT UNBLOCK client-id [TIMEOUT | ERROR]: 1 if the client waited in a command.
+pub fn unblock(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+    let ending = match args.len() {
+        3 => Ending::Timeout,
+        4 if args.is(3, "TIMEOUT") => Ending::Timeout,
+        4 if args.is(3, "ERROR") => Ending::Error,
+        4 => return Err(CommandError::Text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+        _ => return Err(super::wrong_subcommand(args, "CLIENT")),
+    };
+    let id = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
+    let other = u64::try_from(id).ok().and_then(|id| client.node.clients.get(id));
+    client.reply.integer(i64::from(other.is_some_and(|other| other.unblock(ending))));
     Ok(())
 }
 

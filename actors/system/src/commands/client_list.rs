@@ -100,7 +100,7 @@ pub(super) fn flags(client: &ClientShared) -> String {
         ('O', client.is_monitor.load(Relaxed)),
         ('P', client.subscriptions.any()),
         ('x', client.multi.load(Relaxed) >= 0),
-        ('b', client.is_paused.load(Relaxed)),
+        ('b', client.is_paused.load(Relaxed) || client.is_blocked.load(Relaxed)),
         ('A', client.close_asap.load(Relaxed)),
         ('U', matches!(client.address.remote, Address::Unix(_))),
         ('e', client.no_evict.load(Relaxed)),

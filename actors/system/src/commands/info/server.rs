@@ -53,12 +53,14 @@ pub(super) fn clients(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("maxclients", source.node.configuration.current().config.max_clients);
     lines.field("client_recent_max_input_buffer", largest(&|client| client.query_buffer.load(Relaxed)).unwrap_or(0));
     lines.field("client_recent_max_output_buffer", largest(&|client| client.output.load(Relaxed)).unwrap_or(0));
-    lines.zeros(&["blocked_clients", "tracking_clients"]);
+    lines.field("blocked_clients", clients.iter().filter(|client| client.is_blocked.load(Relaxed)).count());
+    lines.zeros(&["tracking_clients"]);
     lines.field("pubsub_clients", clients.iter().filter(|client| client.subscriptions.any()).count());
     lines.field("watching_clients", clients.iter().filter(|client| client.watch.load(Relaxed) > 0).count());
     lines.field("clients_in_timeout_table", 0);
     lines.field("total_watched_keys", source.sum(|shard| shard.watched_keys() as u64));
-    lines.zeros(&["total_blocking_keys", "total_blocking_keys_on_nokey"]);
+    lines.field("total_blocking_keys", source.sum(|shard| shard.awaited_keys().0 as u64));
+    lines.field("total_blocking_keys_on_nokey", source.sum(|shard| shard.awaited_keys().1 as u64));
 }
 
 pub(super) fn replication(source: &mut Source<'_>, lines: &mut Lines) {
