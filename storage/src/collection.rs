@@ -241,6 +241,7 @@ impl<T> Drop for Edit<'_, T> {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use crate::list::{End, Limit};
     use crate::{generic, keyspace, object, string};
     use simurgh_protocol::{Args, CommandError};
 
@@ -248,7 +249,7 @@ mod tests {
     fn push(cx: &mut crate::Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
         let key = cx.first_key(args);
         let mut list = cx.edit_or_create::<List>(&key)?;
-        args.from(2).for_each(|word| list.push_back(word));
+        args.from(2).for_each(|word| list.push(End::Back, word.into(), Limit::default()));
         let length = list.len();
         drop(list);
         cx.changed(&key);
@@ -259,7 +260,7 @@ mod tests {
     fn pop(cx: &mut crate::Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
         let key = cx.first_key(args);
         let Some(mut list) = cx.edit::<List>(&key)? else { return Err(CommandError::NoSuchKey) };
-        list.pop_front();
+        list.pop(End::Front, |_| ());
         drop(list);
         cx.changed(&key);
         cx.notify_if_gone(&key);

@@ -199,6 +199,19 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// [`Context::edit`], with the reply at hand: for handlers that write what they take out.
+    #[inline]
+    pub fn edit_with_reply<T: Kind>(
+        &mut self,
+        key: &Key<'_>,
+    ) -> Result<(Option<Edit<'_, T>>, &mut Reply), CommandError> {
+        let Some(spot) = self.find_used(key) else { return Ok((None, self.reply)) };
+        let (database, index) = (self.database, self.layout.shard_of(key));
+        let entry = self.shards.shard(index).database_mut(database).occupied_at(spot, key.hash);
+        let edit = Edit::new(entry).ok_or(CommandError::WrongType)?;
+        Ok((Some(edit), self.reply))
+    }
+
     /// [`Context::edit`], of a collection that comes to be if it is not there; one left empty does not stay.
     #[inline]
     pub fn edit_or_create<T: Kind>(&mut self, key: &Key<'_>) -> Result<Edit<'_, T>, CommandError> {

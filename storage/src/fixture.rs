@@ -25,6 +25,8 @@ pub(crate) struct Fixture {
     pub random: Random,
     pub discarded: Vec<Discarded>,
     pub replaying: bool,
+    /// The events of the command that ran last.
+    pub events: Vec<crate::Event>,
     /// Every record so far, in order, as its words.
     pub log: Vec<Vec<Vec<u8>>>,
 }
@@ -52,6 +54,7 @@ impl Fixture {
             random: Random::new(7),
             discarded: Vec::new(),
             replaying: false,
+            events: Vec::new(),
             log: Vec::new(),
         }
     }
@@ -99,6 +102,7 @@ impl Fixture {
         }
         effects.finish(self.database, None, args.from(0));
         self.log.extend(record_words(&effects));
+        self.events = std::mem::take(&mut effects.events);
         (reply.bytes().to_vec(), records(&effects))
     }
 }

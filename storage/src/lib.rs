@@ -32,7 +32,6 @@ pub mod listpack;
 pub mod member;
 mod notify;
 pub mod object;
-#[allow(dead_code, reason = "the collections that use it follow")]
 mod packed_or;
 mod prefetch;
 mod random;
