@@ -52,7 +52,7 @@ pub unsafe trait Element: Sized {
 // SAFETY: an entry's raw pointer is its allocation, which it owns alone; its key is never written again.
 unsafe impl Element for Entry {
     type View<'a> = EntryRef<'a>;
-    const LOAD: usize = 7;
+    const LOAD: usize = 8;
     const IS_LONG: bool = true;
 
     #[inline]
