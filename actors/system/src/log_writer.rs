@@ -4,6 +4,9 @@
 //! asks for one) and announces the position that is safe. While it waits for the disk the next group gathers, so one sync
 //! serves all that wait.
 //!
+//! The seal of a group is made before the group is synced, so none but a later one can tell that it was. When nothing has come
+//! for a moment, and at the end, an empty group's seal tells it: rot in what was the last group is then known from a torn write.
+//!
 //! When the disk refuses: a failed *write* left nothing in the file, so the same bytes are written again later and writes are
 //! refused meanwhile. A failed *sync* is never retried: nobody knows what is on the disk, so the node stops and recovers from
 //! what is really there (fsyncgate).
@@ -44,6 +47,8 @@ pub(crate) struct Writing {
     sealer: Sealer,
     spare: Vec<u8>,
     synced: u64,
+    /// What the last seal in the file says was synced.
+    vouched: u64,
     last_sync_ns: u64,
 }
 
@@ -58,8 +63,11 @@ impl Actor for LogWriter {
         (node, file, sealer): Self::Arguments,
     ) -> Result<Writing, ActorProcessingErr> {
         myself.cast(LogMessage::Write)?;
+        node.aof_size.store(file.length(), Ordering::Relaxed);
+        // Recovery has synced and vouched for all of it.
         let synced = sealer.position();
-        Ok(Writing { node, file, sealer, spare: Vec::new(), synced, last_sync_ns: time::monotonic_ns() })
+        let last_sync_ns = time::monotonic_ns();
+        Ok(Writing { node, file, sealer, spare: Vec::new(), synced, vouched: synced, last_sync_ns })
     }
 
     async fn handle(
@@ -73,11 +81,12 @@ impl Actor for LogWriter {
         let is_last = writing.node.shutdown.connections_gone();
         let wrote = writing.write_group(is_last).await;
         if is_last && !wrote {
+            writing.write_idle_seal(Sync::Data).await;
             writing.node.log_closed.notify_one();
             return Ok(());
         }
-        if !wrote {
-            let _ = time::timeout(TICK, writing.node.log.writer.notified()).await;
+        if !wrote && time::timeout(TICK, writing.node.log.writer.notified()).await.is_err() && writing.is_idle() {
+            writing.write_idle_seal(Sync::No).await;
         }
         Ok(myself.cast(LogMessage::Write)?)
     }
@@ -95,6 +104,7 @@ impl Writing {
         }
         if !group.is_empty() {
             self.sealer.seal(&mut group, self.synced);
+            self.vouched = self.synced;
             debug_assert_eq!(self.sealer.position(), position);
         }
         self.append(group, sync).await;
@@ -104,6 +114,38 @@ impl Writing {
         }
         self.node.log.announce(position);
         true
+    }
+
+    /// Whether nothing waits to be written.
+    fn is_idle(&self) -> bool {
+        self.node.log.backlog() == 0
+    }
+
+    /// Tells in the file that everything in it was synced, unless the last seal does already or it was not. On a full disk the
+    /// next idle moment tries again: nobody waits for it. It need not be synced: until the kernel has written it to the
+    /// disk, the group before it has just been.
+    async fn write_idle_seal(&mut self, sync: Sync) {
+        if self.vouched == self.synced || self.synced != self.sealer.position() {
+            return;
+        }
+        let mut seal = std::mem::take(&mut self.spare);
+        self.sealer.write_seal(&mut seal, self.synced);
+        let done = self.file.append(seal, sync).await;
+        match done.result {
+            Ok(()) => self.vouched = self.synced,
+            Err(Failure::Write(error)) => tracing::debug!(%error, "the log could not be vouched for"),
+            Err(failure @ (Failure::Sync(_) | Failure::Poisoned(_))) => {
+                self.node.fail(&format!("the log could not be synced: {failure}")).await;
+            }
+        }
+        self.keep(done.buffer);
+    }
+
+    /// The buffer serves again, and the file has its new length.
+    fn keep(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.spare = if buffer.capacity() > KEPT { Vec::new() } else { buffer };
+        self.node.aof_size.store(self.file.length(), Ordering::Relaxed);
     }
 
     fn is_sync_due(&self, mode: Mode, is_last: bool, position: u64) -> Sync {
@@ -137,8 +179,6 @@ impl Writing {
             tracing::info!("the log can be written again");
             self.node.log.set_refusal(None);
         }
-        group.clear();
-        self.spare = if group.capacity() > KEPT { Vec::new() } else { group };
-        self.node.aof_size.store(self.file.length(), Ordering::Relaxed);
+        self.keep(group);
     }
 }

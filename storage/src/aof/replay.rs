@@ -21,7 +21,7 @@
 //!      this is the last second; in `always` mode the last group.
 //!
 //! The price of rule 3 is that rot in the last group of an `always` log looks like a torn write, and is cut with a warning.
-//! A writer closes that gap by adding a seal of an empty group after a sync when it has nothing else to write.
+//! The writer closes that gap by adding a seal of an empty group after a sync when it has nothing else to write.
 //!
 //! A start line must be synced before the first group is written, or a torn one could not be told from a damaged one.
 //!
