@@ -297,6 +297,13 @@ impl Database {
         }
     }
 
+    /// Every entry of a slot that the shard owns.
+    pub fn for_each_in(&self, slot: usize, with: impl FnMut(EntryRef<'_>)) {
+        if let Some(table) = self.tables.get(slot - self.slots.start) {
+            table.for_each(with);
+        }
+    }
+
     /// One step of a scan of `slot` (which the shard owns): the next position in it, 0 at its end.
     pub fn scan(&self, slot: usize, position: u64, with: impl FnMut(EntryRef<'_>)) -> u64 {
         self.tables.get(slot - self.slots.start).map_or(0, |table| table.scan(position, with))

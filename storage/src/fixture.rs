@@ -107,6 +107,28 @@ impl Fixture {
     }
 }
 
+impl Fixture {
+    /// Gives `with` a context, whose reply and records are forgotten.
+    pub fn with<R>(&mut self, with: impl FnOnce(&mut Context<'_>) -> R) -> R {
+        let (mut reply, mut effects) = (Reply::new(self.protocol), Effects::default());
+        with(&mut Context {
+            reply: &mut reply,
+            effects: &mut effects,
+            database: self.database,
+            now_ms: self.now_ms,
+            settings: &self.settings,
+            layout: &self.layout,
+            random: &mut self.random,
+            first_hash: None,
+            no_touch: false,
+            may_block: true,
+            replaying: self.replaying,
+            discarded: &mut self.discarded,
+            shards: &mut self.shards,
+        })
+    }
+}
+
 /// The records as text, words separated by blanks.
 pub(crate) fn records(effects: &Effects) -> Vec<String> {
     record_words(effects).iter().map(|words| String::from_utf8_lossy(&words.join(&b' ')).into_owned()).collect()

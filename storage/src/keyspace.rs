@@ -1,4 +1,5 @@
-//! Commands on a whole database: KEYS, RANDOMKEY, DBSIZE, FLUSHDB, FLUSHALL, SWAPDB. They hold every shard while they run.
+//! Commands on a whole database: KEYS, RANDOMKEY, DBSIZE, FLUSHDB, FLUSHALL, SWAPDB. They hold every shard while they
+//! run, but for a KEYS over many keys (see `walk.rs`).
 //!
 //! A flush takes the tables away and leaves empty ones, which costs the same whatever was in them; freeing what was taken is
 //! done at once (SYNC) or handed on to be done off the path (ASYNC).

@@ -46,6 +46,7 @@ pub mod sorted_set;
 pub mod stream;
 pub mod string;
 mod tagged_block;
+pub mod walk;
 
 pub use block::Malformed;
 pub use collection::{Collection, CollectionRef, Edit, Kind, View};

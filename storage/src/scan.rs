@@ -10,9 +10,12 @@
 //! sparse database is short.
 
 use crate::context::Context;
+use crate::entry::EntryRef;
 use crate::key_hash::SLOTS;
+use crate::walk::Step;
 use simurgh_protocol::glob::Glob;
 use simurgh_protocol::number::parse_i64;
+use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, CommandError, Reply};
 
 /// Bits of the cursor that hold the slot.
@@ -21,14 +24,15 @@ const SLOT_BITS: u32 = SLOTS.trailing_zeros();
 const COUNT: u64 = 10;
 
 /// What a call asks for.
-struct Options<'a> {
+#[derive(Debug)]
+struct Options {
     count: u64,
     pattern: Option<Glob>,
-    type_name: Option<&'a [u8]>,
+    type_name: Option<Vec<u8>>,
 }
 
-impl<'a> Options<'a> {
-    fn parse(args: &Args<'a>) -> Result<Self, CommandError> {
+impl Options {
+    fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
         let mut options = Self { count: COUNT, pattern: None, type_name: None };
         let mut index = 2;
         while index < args.len() {
@@ -42,7 +46,7 @@ impl<'a> Options<'a> {
             } else if args.is(index, "MATCH") {
                 options.pattern = Some(Glob::new(value)).filter(|pattern| !pattern.matches_everything());
             } else if args.is(index, "TYPE") {
-                options.type_name = Some(value);
+                options.type_name = Some(value.to_vec());
             } else {
                 return Err(CommandError::Syntax);
             }
@@ -50,63 +54,100 @@ impl<'a> Options<'a> {
         }
         Ok(options)
     }
+
+    fn wants(&self, entry: EntryRef<'_>) -> bool {
+        self.type_name.as_ref().is_none_or(|name| entry.type_name().as_bytes().eq_ignore_ascii_case(name))
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(entry.key()))
+    }
 }
 
 /// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`: the next cursor, 0 at the end, and some keys.
 pub fn scan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    let cursor = parse_cursor(args.at(1)).ok_or(CommandError::InvalidCursor)?;
-    let options = Options::parse(args)?;
-    // The next cursor stands before the keys and is known after them.
-    let mut found = Found { reply: Reply::new(cx.reply.protocol()), count: 0, expired: Vec::new() };
-    let next = walk(cx, cursor, &options, &mut found);
-    for key in &found.expired {
-        cx.peek(&cx.key(key));
-    }
-    cx.reply.array(2);
-    cx.reply.bulk(itoa::Buffer::new().format(next).as_bytes());
-    cx.reply.array(found.count);
-    cx.reply.buffer().extend_from_slice(found.reply.bytes());
+    let mut call = Call::begin(args, cx.reply.protocol())?;
+    while call.step(cx, u64::MAX) != Step::Done {}
+    call.finish(cx.reply);
     Ok(())
 }
 
-/// What a call has come upon.
-struct Found {
-    reply: Reply,
-    count: usize,
-    expired: Vec<Vec<u8>>,
+/// The slot in which a call with this cursor begins: its shard is the first that it needs.
+#[must_use]
+pub fn first_slot(cursor: &[u8]) -> Option<usize> {
+    parse_cursor(cursor).map(|cursor| cursor as usize & (SLOTS - 1))
 }
 
-/// Walks on from `cursor` until enough keys were seen; the next cursor.
-fn walk(cx: &mut Context<'_>, cursor: u64, options: &Options<'_>, found: &mut Found) -> u64 {
-    let (mut slot, mut position) = (cursor as usize & (SLOTS - 1), cursor >> SLOT_BITS);
-    let (now_ms, mut seen) = (cx.now_ms, 0);
-    loop {
-        let database = cx.shards.shard(cx.layout.shard_of_slot(slot)).database(cx.database);
-        match database.next_occupied(slot) {
-            Some(next) if next == slot => {
-                position = database.scan(slot, position, |entry| {
-                    seen += 1;
-                    let is_wanted =
-                        options.type_name.is_none_or(|name| entry.type_name().as_bytes().eq_ignore_ascii_case(name))
-                            && options.pattern.as_ref().is_none_or(|pattern| pattern.matches(entry.key()));
-                    if entry.expires_at().is_some_and(|at| at <= now_ms) {
-                        found.expired.push(entry.key().to_vec());
-                    } else if is_wanted {
-                        found.reply.bulk(entry.key());
-                        found.count += 1;
-                    }
-                });
-                slot += usize::from(position == 0);
+/// A call of SCAN under way. It can be taken in steps, each of which needs one shard; between two of them keys may come and go
+/// as they may between two calls.
+#[derive(Debug)]
+pub struct Call {
+    options: Options,
+    slot: usize,
+    position: u64,
+    seen: u64,
+    /// The next cursor stands before the keys and is known after them.
+    found: Reply,
+    count: usize,
+}
+
+impl Call {
+    /// Reads the request.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn begin(args: &Args<'_>, protocol: Protocol) -> Result<Self, CommandError> {
+        let cursor = parse_cursor(args.at(1)).ok_or(CommandError::InvalidCursor)?;
+        let (slot, position) = (cursor as usize & (SLOTS - 1), cursor >> SLOT_BITS);
+        Ok(Self { options: Options::parse(args)?, slot, position, seen: 0, found: Reply::new(protocol), count: 0 })
+    }
+
+    /// The slot in which it goes on.
+    #[must_use]
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Walks on, through one shard at the most, until so many more keys were seen.
+    pub fn step(&mut self, cx: &mut Context<'_>, limit: u64) -> Step {
+        let (now_ms, mut expired) = (cx.now_ms, Vec::new());
+        let until = self.options.count.min(self.seen.saturating_add(limit));
+        let database = cx.shards.shard(cx.layout.shard_of_slot(self.slot)).database(cx.database);
+        let end = database.slots().end;
+        while self.slot < end && self.seen < until {
+            match database.next_occupied(self.slot) {
+                Some(next) if next == self.slot => {
+                    self.position = database.scan(self.slot, self.position, |entry| {
+                        self.seen += 1;
+                        if entry.expires_at().is_some_and(|at| at <= now_ms) {
+                            expired.push(entry.key().to_vec());
+                        } else if self.options.wants(entry) {
+                            self.found.bulk(entry.key());
+                            self.count += 1;
+                        }
+                    });
+                    self.slot += usize::from(self.position == 0);
+                }
+                Some(next) => (self.slot, self.position) = (next, 0),
+                None => (self.slot, self.position) = (end, 0),
             }
-            Some(next) => (slot, position) = (next, 0),
-            None => (slot, position) = (database.slots().end, 0),
         }
-        if slot >= SLOTS {
-            return 0;
+        for key in &expired {
+            cx.peek(&cx.key(key));
         }
-        if seen >= options.count {
-            return position << SLOT_BITS | slot as u64;
+        if self.slot >= SLOTS || self.seen >= self.options.count {
+            Step::Done
+        } else if self.slot >= end {
+            Step::NextShard
+        } else {
+            Step::Paused
         }
+    }
+
+    /// Writes the reply.
+    pub fn finish(self, reply: &mut Reply) {
+        let next = if self.slot >= SLOTS { 0 } else { self.position << SLOT_BITS | self.slot as u64 };
+        reply.array(2);
+        reply.bulk(itoa::Buffer::new().format(next).as_bytes());
+        reply.array(self.count);
+        reply.buffer().extend_from_slice(self.found.bytes());
     }
 }
 

@@ -209,3 +209,44 @@ fn c27_after_a_panic_in_a_connection_sigterm_ends_the_process() {
         assert_eq!(client.ask(&["EXISTS", "during", "after"]).expect("a reply"), Value::Integer(1));
     }
 }
+
+/// How often another client counts up while KEYS walks through the whole database: what the counter says before and after it,
+/// read in the same pipeline.
+fn counted_during_keys(address: SocketAddr) -> i64 {
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let mut other = Client::connect(address).expect("it listens");
+    let mut walker = Client::connect(address).expect("it listens");
+    other.ask(&["SET", "counter", "0"]).expect("a reply");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                other.ask(&["INCR", "counter"]).expect("a reply");
+            }
+        });
+        walker.send(b"GET counter\r\nKEYS nothing*\r\nGET counter\r\n").expect("it reads");
+        let mut read = || walker.read().expect("a reply").expect("a reply").value;
+        let (before, none, after) = (read(), read(), read());
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(none, Value::Array(Vec::new()));
+        let number = |value| match value {
+            Value::Bulk(text) => String::from_utf8(text).expect("text").parse::<i64>().expect("a number"),
+            other => panic!("the counter is {other:?}"),
+        };
+        number(after) - number(before)
+    })
+}
+
+/// A walk through the whole keyspace leaves others their turns, on the one core that there is.
+#[test]
+fn c24_others_are_served_while_keys_walks() {
+    if !is_ours_built() {
+        return;
+    }
+    let options = ["--appendonly", "no", "--threads", "1", "--enable-debug-command", "yes"];
+    let server = server(&options);
+    let mut client = Client::connect(server.address).expect("it listens");
+    client.ask(&["DEBUG", "POPULATE", "400000"]).expect("a reply");
+    // A busy machine may give the other client no processor during one walk, but hardly during all of them.
+    let most = (0..30).map(|_| counted_during_keys(server.address)).max();
+    assert!(most > Some(2), "at most {most:?} requests were answered during KEYS");
+}

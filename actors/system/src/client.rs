@@ -14,6 +14,7 @@ use crate::push::Pushes;
 use crate::reply_mode::ReplyMode;
 use crate::request::{Incoming, Prepared};
 use crate::shard::{HeldShards, NoShards};
+use crate::walk::Walking;
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
 use simurgh_kernel::time;
@@ -109,6 +110,10 @@ pub struct Client {
     ticks: u64,
     /// Commands executed and not yet counted where others read it.
     commands: u64,
+    /// The walk through the keyspace that the next request is in the middle of.
+    pub(crate) walking: Option<Box<Walking>>,
+    /// Position of the log that a reply of this hold waits for besides those of the shards held.
+    waits_for: u64,
 }
 
 impl std::fmt::Debug for Client {
@@ -123,7 +128,7 @@ pub(crate) enum Ran {
     Here(Box<Client>),
     /// In the queue of a busy shard: it will come back through its inbox.
     Away,
-    /// Here, since the queue was full: try again soon.
+    /// Here, since the queue was full or it was others' turn: try again soon.
     Busy(Box<Client>),
 }
 
@@ -154,7 +159,8 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
         let wanted = client.shards_wanted(&next);
         if wanted == 0 {
             let mut incoming = std::mem::take(&mut client.incoming);
-            client.step(&incoming, &next, &mut NoShards);
+            let is_done = client.step(&incoming, &next, &mut NoShards);
+            debug_assert!(is_done, "what walks needs shards");
             incoming.advance();
             client.incoming = incoming;
             continue;
@@ -164,6 +170,10 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
                 client = back;
                 let _guard = AbortOnUnwind::new();
                 client.run_held(&mut held);
+                drop(held);
+                if client.is_walk_paused() {
+                    return Ran::Busy(client);
+                }
             }
             Entered::Queued => return Ran::Away,
             Entered::Full(back) => return Ran::Busy(back),
@@ -206,6 +216,8 @@ impl Client {
             now_ms: time::wall_ms(),
             ticks: 0,
             commands: 0,
+            walking: None,
+            waits_for: 0,
             live,
             generation,
             node,
@@ -279,6 +291,9 @@ impl Client {
 
     fn shards_wanted(&self, next: &Prepared) -> u64 {
         let Lookup::Found(command) = next.found else { return 0 };
+        if let Some(shard) = self.walk_shard() {
+            return shard;
+        }
         let watched = if crate::commands::ends_watch(command) { self.watch.shards() } else { 0 };
         match &self.transaction {
             Some(transaction) if command == crate::commands::EXEC => transaction.shards() | watched,
@@ -313,7 +328,9 @@ impl Client {
                 // Room is made by whoever holds nothing.
                 break;
             }
-            self.step(&incoming, &next, &mut HeldShards(held));
+            if !self.step(&incoming, &next, &mut HeldShards(held)) {
+                break;
+            }
             incoming.advance();
             if !self.effects.ready.is_empty() {
                 self.serve_ready(held);
@@ -345,6 +362,10 @@ impl Client {
             }
             needed = needed.max(shard.log_position);
         }
+        needed = needed.max(std::mem::take(&mut self.waits_for));
+        if let Some(walking) = &mut self.walking {
+            walking.seen_position = walking.seen_position.max(needed);
+        }
         if replies_wait && self.reply.len() > reply_start {
             self.hold_from(reply_start, needed);
         }
@@ -356,6 +377,11 @@ impl Client {
         if position > self.node.log.safe() {
             self.holds.push_back((start, position));
         }
+    }
+
+    /// What has just been replied tells of something up to this position of the log.
+    pub(crate) fn wait_for_position(&mut self, position: u64) {
+        self.waits_for = position;
     }
 
     /// How many bytes of the replies may be sent, and the position that the rest waits for.
@@ -394,22 +420,30 @@ impl Client {
     }
 
     /// Executes one request, the next one, with the shards that it needs.
-    fn step(&mut self, incoming: &Incoming, next: &Prepared, shards: &mut dyn Shards) {
+    /// Whether it is done: a walk through the keyspace takes several steps.
+    fn step(&mut self, incoming: &Incoming, next: &Prepared, shards: &mut dyn Shards) -> bool {
         let args = incoming.args(next);
-        self.reply_mode.begin(&self.reply);
-        self.wanted = next.shards;
-        let last = if let Lookup::Found(command) = next.found { command.index() as u32 + 1 } else { 0 };
-        self.shared.last_command.store(last, Relaxed);
-        match self.admit(next.found, &args) {
-            Ok(Some(command)) => {
-                self.call(command, &args, incoming.raw(next), next.first_hash, shards);
+        if self.walking.is_none() {
+            self.reply_mode.begin(&self.reply);
+            self.wanted = next.shards;
+            let last = if let Lookup::Found(command) = next.found { command.index() as u32 + 1 } else { 0 };
+            self.shared.last_command.store(last, Relaxed);
+            match self.admit(next.found, &args) {
+                Ok(Some(command)) if self.begins_walk(command, &args, shards) => {}
+                Ok(Some(command)) => {
+                    self.call(command, &args, incoming.raw(next), next.first_hash, shards);
+                }
+                Ok(None) => {}
+                Err(error) => self.refuse(next.found, &error),
             }
-            Ok(None) => {}
-            Err(error) => self.refuse(next.found, &error),
+        }
+        if !self.walk_on(next.found, &args, shards) {
+            return false;
         }
         self.reply_mode.end(&mut self.reply);
         self.follow_up();
         self.room = Room::Unknown;
+        true
     }
 
     /// Leaves MULTI without executing anything.
@@ -455,10 +489,22 @@ impl Client {
             self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
         }
         self.ticks = time::ticks();
-        self.node.called(self, command, args, time::ticks_to_ns(started, self.ticks), succeeded);
+        self.called(command, args, time::ticks_to_ns(started, self.ticks), succeeded);
+    }
+
+    /// A command has run: counters, SLOWLOG, MONITOR.
+    fn called(&mut self, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
+        self.node.called(self, command, args, nanos, succeeded);
         if self.node.monitor_count.load(Relaxed) > 0 {
             crate::commands::monitor::tell(self, command, args);
         }
+    }
+
+    /// A walk has ended, which took so long in all.
+    pub(crate) fn walked(&mut self, command: Command, args: &Args<'_>, nanos: u64) {
+        self.commands += 1;
+        self.ticks = time::ticks();
+        self.called(command, args, nanos, true);
     }
 
     fn finish(&mut self, mark: usize, result: Result<(), CommandError>) -> bool {

@@ -34,3 +34,4 @@ pub mod samples;
 mod shard;
 pub mod stats;
 mod supervisor;
+mod walk;

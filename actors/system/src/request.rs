@@ -7,6 +7,7 @@ use simurgh_protocol::Args;
 use simurgh_protocol::command::{BeginSearch, Command, CommandSpec, KeyRange, Lookup, Shards, keys, lookup};
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
 use simurgh_storage::Layout;
+use simurgh_storage::walk::Walk;
 
 /// How many requests are parsed before they are executed.
 pub(crate) const BATCH_MAX: usize = 128;
@@ -162,11 +163,22 @@ impl Incoming {
         let args = request.args(source, &self.ranges);
         let found = lookup(args.at(0), args.get(1));
         let (first_hash, shards) = match found {
-            Lookup::Found(command) => place(command, &args, layout),
+            Lookup::Found(command) => place_first(command, &args, layout),
             Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => (None, 0),
         };
         self.requests.push(Prepared { request, is_inline, found, first_hash, shards });
     }
+}
+
+/// As [`place`], for a request that runs by itself: what walks through the keyspace needs one shard after the other.
+#[inline]
+fn place_first(command: Command, args: &Args<'_>, layout: &Layout) -> (Option<u64>, u64) {
+    if let Command::Data(data) = command
+        && let Some(shard) = Walk::first_shard(data, args, layout)
+    {
+        return (None, 1 << shard);
+    }
+    place(command, args, layout)
 }
 
 /// The hash of a command's first key (when that is argument 1), and the shards that it needs.
