@@ -218,6 +218,13 @@ impl Database {
         keys
     }
 
+    /// Whether any hash has a field whose time has come.
+    #[must_use]
+    #[inline]
+    pub fn has_field_due(&self, now_ms: i64) -> bool {
+        self.field_expiries.first().is_some_and(|(at, _)| *at <= now_ms)
+    }
+
     /// The key of a hash with a field whose time has come.
     #[must_use]
     pub fn field_due(&self, now_ms: i64) -> Option<Vec<u8>> {

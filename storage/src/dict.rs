@@ -125,6 +125,11 @@ impl<E: Element> Dict<E> {
         table.find(hash, key).map(|place| table.view(place))
     }
 
+    /// Calls `with` for each element whose key may have this hash: for all that do, and now and then for another.
+    pub fn with_hash(&self, hash: u64, with: impl FnMut(E::View<'_>)) {
+        self.parts[self.index(hash)].table.scan_hash(hash, with);
+    }
+
     /// Whether an element has this key.
     #[must_use]
     #[inline]

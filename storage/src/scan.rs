@@ -153,7 +153,7 @@ impl Call {
 
 /// Reads a cursor as Redis does: an unsigned number as C's `strtoull` takes one, blanks and a sign in front included.
 /// A NUL ends the text, as it does there.
-fn parse_cursor(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or(text);
     if let Some(number) = parse_i64(text) {
         return u64::try_from(number).ok();

@@ -74,6 +74,8 @@ pub struct ShardStats {
     pub misses: u64,
     /// Keys removed because their time had come.
     pub expired: u64,
+    /// Fields of hashes removed because their time had come.
+    pub expired_fields: u64,
     /// Keys removed to make room.
     pub evicted: u64,
 }

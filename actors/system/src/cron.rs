@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Keys that expire in one step, between two of which others get at the shard.
+/// Keys, and fields of hashes, that expire in one step, between two of which others get at the shard.
 const EXPIRE_STEP: usize = 64;
 /// Steps for one shard in one round, times `active-expire-effort`; more are due again at the next.
 const EXPIRE_STEPS: usize = 64;
@@ -102,12 +102,15 @@ fn expire_step(node: &Node, held: &mut Held<'_, Shard, Client>, index: usize) ->
     let _guard = AbortOnUnwind::new();
     let mut effects = Effects::new(node.log.mode() != crate::log::Mode::Off);
     let shard = held.get(index);
-    let is_more_due = simurgh_storage::expiry::expire_cycle(shard, time::wall_ms(), EXPIRE_STEP, &mut effects);
+    let (now_ms, hasher) = (time::wall_ms(), &node.layout.hasher);
+    let events = node.configuration.current().storage.events;
+    let are_keys_due = simurgh_storage::expiry::expire_cycle(shard, now_ms, EXPIRE_STEP, &mut effects);
+    let are_fields_due = simurgh_storage::hash::expire_fields(shard, hasher, now_ms, EXPIRE_STEP, events, &mut effects);
     if effects.has_records() {
         shard.log_position = node.log.append(0, &effects);
     }
     node.memory.publish(shard);
-    is_more_due
+    are_keys_due || are_fields_due
 }
 
 /// Closes clients that have been idle for longer than `timeout`.

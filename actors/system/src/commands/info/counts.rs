@@ -15,7 +15,8 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("instantaneous_input_kbps", format_args!("{:.2}", rates.input_kib));
     lines.field("instantaneous_output_kbps", format_args!("{:.2}", rates.output_kib));
     lines.field("rejected_connections", stats.rejected_connections.get());
-    lines.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err", "expired_subkeys"]);
+    lines.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
+    lines.field("expired_subkeys", source.sum(|shard| shard.stats.expired_fields));
     lines.field("expired_keys", stats.expired_keys.get() + source.sum(|shard| shard.stats.expired));
     lines.field("evicted_keys", stats.evicted_keys.get() + source.sum(|shard| shard.stats.evicted));
     lines.field("evicted_clients", stats.evicted_clients.get());

@@ -112,9 +112,10 @@ pub(super) fn keyspace(source: &mut Source<'_>, lines: &mut Lines) {
             }
         }
         let average = total_ms.checked_div(samples).unwrap_or(0);
+        let hashes = source.sum(|shard| shard.database(database).hashes_expiring() as u64);
         lines.field(
             &format!("db{database}"),
-            format_args!("keys={keys},expires={expires},avg_ttl={average},subexpiry=0"),
+            format_args!("keys={keys},expires={expires},avg_ttl={average},subexpiry={hashes}"),
         );
     }
 }
