@@ -21,7 +21,7 @@ use crate::database::{Database, Discarded, Occupied, Spot};
 use crate::effects::Effects;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::key_hash::Key;
-use crate::notify::{Class, Event};
+use crate::notify::Class;
 use crate::random::Random;
 use crate::shard::{Layout, Shard, Shards};
 use simurgh_protocol::CommandError;
@@ -138,22 +138,33 @@ impl<'a> Context<'a> {
     pub fn lookup(&mut self, key: &Key<'_>) -> (Option<EntryRef<'_>>, &mut Reply) {
         let spot = self.find_used(key);
         let (database, index) = (self.database, self.layout.shard_of(key));
+        let Some(spot) = spot else {
+            self.shards.shard(index).stats.misses += 1;
+            self.notify(Class::KEY_MISS, "keymiss", key);
+            return (None, self.reply);
+        };
         let shard = self.shards.shard(index);
-        match spot {
-            Some(spot) => {
-                shard.stats.hits += 1;
-                (Some(shard.database(database).view_at(spot)), self.reply)
-            }
-            None => {
-                shard.stats.misses += 1;
-                (None, self.reply)
-            }
-        }
+        shard.stats.hits += 1;
+        (Some(shard.database(database).view_at(spot)), self.reply)
     }
 
     /// Looks a key up to tell something about it: counts the hit or miss, but leaves the access field alone (TYPE, TTL, EXISTS).
     pub fn inspect(&mut self, key: &Key<'_>) -> Option<EntryRef<'_>> {
         let spot = self.find_live(key);
+        if spot.is_none() {
+            self.notify(Class::KEY_MISS, "keymiss", key);
+        }
+        self.counted(spot, key)
+    }
+
+    /// [`Context::inspect`] without the event of a miss (OBJECT, MEMORY).
+    pub fn inspect_untold(&mut self, key: &Key<'_>) -> Option<EntryRef<'_>> {
+        let spot = self.find_live(key);
+        self.counted(spot, key)
+    }
+
+    /// Counts a hit or a miss.
+    fn counted(&mut self, spot: Option<Spot>, key: &Key<'_>) -> Option<EntryRef<'_>> {
         let database = self.database;
         let shard = self.shard_of(key);
         match spot {
@@ -228,10 +239,15 @@ impl<'a> Context<'a> {
     /// was or is anything: then the caller calls [`Context::changed`], as after every change.
     pub fn replace(&mut self, key: &Key<'_>, collection: Collection) -> bool {
         let access = self.settings.access.fresh(self.now_ms);
-        let was_there = self.take(key).map(|old| self.free(old)).is_some();
-        if collection.is_void() {
-            return was_there;
+        let old = self.take(key);
+        let old_type = old.as_ref().map(|old| old.view().type_name());
+        if let Some(old) = old {
+            self.free(old);
         }
+        if collection.is_void() {
+            return old_type.is_some();
+        }
+        self.notify_stored(key, old_type, collection.type_name());
         self.database_of(key).insert_entry(key, Entry::of_collection(key.bytes, collection, None, access));
         true
     }
@@ -254,22 +270,6 @@ impl<'a> Context<'a> {
     pub fn discard(&mut self, collection: Collection) {
         if collection.free_effort() > FREED_IN_PLACE_MAX {
             self.discarded.push(Discarded::Collection(collection));
-        }
-    }
-
-    /// Tells of an event, if anybody may want to hear of it.
-    #[inline]
-    pub fn notify(&mut self, class: Class, name: &'static str, key: &Key<'_>) {
-        if self.settings.events.meets(class) && !self.replaying {
-            self.effects.events.push(Event { class, name, database: self.database, key: key.bytes.into() });
-        }
-    }
-
-    /// Tells that a key is gone, if it is: after a change that may have emptied a collection.
-    #[inline]
-    pub fn notify_if_gone(&mut self, key: &Key<'_>) {
-        if self.settings.events.meets(Class::GENERIC) && self.database_of(key).get(key).is_none() {
-            self.notify(Class::GENERIC, "del", key);
         }
     }
 
@@ -319,7 +319,23 @@ impl<'a> Context<'a> {
     }
 
     /// Stores a value with a chosen encoding.
+    #[inline]
     pub fn store_as(&mut self, key: &Key<'_>, value: Value<'_>, encoding: Encoding, expiry: Expiry) {
+        let old_type = self.store_update(key, value, encoding, expiry);
+        if old_type.is_some() {
+            self.notify_overwritten(key, old_type, "string");
+        }
+    }
+
+    /// Stores what a command has worked out from what was there: to subscribers the value is updated, not overwritten. The type
+    /// of what was there.
+    pub fn store_update(
+        &mut self,
+        key: &Key<'_>,
+        value: Value<'_>,
+        encoding: Encoding,
+        expiry: Expiry,
+    ) -> Option<&'static str> {
         let (database, now_ms, policy) = (self.database, self.now_ms, self.settings.access);
         let shard = self.shards.shard(self.layout.shard_of(key));
         let entries = shard.database_mut(database);
@@ -327,12 +343,13 @@ impl<'a> Context<'a> {
             let expires_at = if let Expiry::At(at) = expiry { Some(at) } else { None };
             entries.insert(key, value, encoding, expires_at, policy.fresh(now_ms));
             self.changed(key);
-            return;
+            self.notify(Class::NEW, "new", key);
+            return None;
         };
         let (old_access, old_expiry) = (entries.view_at(spot).access(), entries.view_at(spot).expires_at());
         if old_expiry.is_some_and(|at| at <= now_ms) && !self.replaying {
             self.expire(key);
-            return self.store_as(key, value, encoding, expiry);
+            return self.store_update(key, value, encoding, expiry);
         }
         let expires_at = match expiry {
             Expiry::Keep => old_expiry,
@@ -349,19 +366,25 @@ impl<'a> Context<'a> {
             }
         }
         self.changed(key);
+        let old_type = collection.as_ref().map_or("string", Collection::type_name);
         if let Some(collection) = collection {
             self.discard(collection);
         }
+        Some(old_type)
     }
 
     /// Puts a whole entry under its key, in place of what was there. Watchers are told; counting the change is the caller's, who
-    /// may have counted it where the entry came from.
-    pub(crate) fn put(&mut self, key: &Key<'_>, entry: Entry) {
-        if let Some(old) = self.database_of(key).occupied(key).map(Occupied::take) {
+    /// may have counted it where the entry came from. The type of what was there.
+    pub(crate) fn put(&mut self, key: &Key<'_>, entry: Entry) -> Option<&'static str> {
+        let old = self.database_of(key).occupied(key).map(Occupied::take);
+        let old_type = old.as_ref().map(|old| old.view().type_name());
+        if let Some(old) = old {
             self.free(old);
         }
         self.database_of(key).insert_entry(key, entry);
         self.tell_watchers(key);
+        self.notify(Class::NEW, "new", key);
+        old_type
     }
 
     /// Runs `with` in another database than the client's, for commands that name two.
@@ -422,5 +445,6 @@ impl<'a> Context<'a> {
         shard.stats.expired += 1;
         self.tell_watchers(key);
         self.effects.record(database, &[b"DEL", key.bytes]);
+        self.notify(Class::EXPIRED, "expired", key);
     }
 }

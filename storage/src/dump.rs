@@ -7,6 +7,7 @@
 use crate::access::{AccessPolicy, lfu_of_frequency, lru_of_idle};
 use crate::context::Context;
 use crate::entry::{Entry, Value};
+use crate::notify::Class;
 use crate::rdb::dump::{Restored, dump_string, restore as read_payload};
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
@@ -125,13 +126,16 @@ pub fn restore(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
         Deadline::Passed => {
             if cx.remove(&key) {
                 cx.log_instead(&[b"DEL", key.bytes]);
+                cx.notify(Class::GENERIC, "del", &key);
             }
             cx.reply.ok();
             return Ok(());
         }
     };
     let (value, access) = (Value::from_bytes(&bytes), options.access(cx.settings.access, cx.now_ms));
-    cx.put(&key, Entry::new(key.bytes, value, value.encoding(), expires_at, access));
+    let old_type = cx.put(&key, Entry::new(key.bytes, value, value.encoding(), expires_at, access));
+    cx.notify(Class::GENERIC, "restore", &key);
+    cx.notify_overwritten(&key, old_type, "string");
     cx.effects.change();
     match expires_at {
         None => cx.log_instead(&[b"SET", key.bytes, &bytes]),

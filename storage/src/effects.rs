@@ -6,7 +6,7 @@
 //! it was left at.
 
 use crate::blocking::{Block, ReadyKey};
-use crate::notify::Event;
+use crate::notify::{Class, Event};
 use simurgh_protocol::resp::encode_command;
 use std::collections::VecDeque;
 
@@ -99,6 +99,13 @@ impl Effects {
             run.start += MULTI.len();
         }
         self.bytes.extend_from_slice(EXEC);
+    }
+
+    /// Notes an event where no command runs, if `wanted` has its class.
+    pub(crate) fn tell(&mut self, wanted: Class, class: Class, name: &'static str, database: usize, key: &[u8]) {
+        if wanted.meets(class) {
+            self.events.push(Event { class, name, database, key: key.into() });
+        }
     }
 
     /// Notes one change of the keyspace.

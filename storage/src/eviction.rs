@@ -14,6 +14,7 @@ use crate::database::Database;
 use crate::effects::Effects;
 use crate::entry::EntryRef;
 use crate::key_hash::KeyHasher;
+use crate::notify::Class;
 use crate::random::Random;
 use crate::shard::Shard;
 
@@ -148,6 +149,8 @@ pub struct Eviction<'a> {
     pub now_ms: i64,
     /// The hash of this process.
     pub hasher: &'a KeyHasher,
+    /// `notify-keyspace-events`: the classes that somebody may hear of.
+    pub events: Class,
 }
 
 impl Eviction<'_> {
@@ -167,6 +170,7 @@ impl Eviction<'_> {
         shard.stats.evicted += 1;
         shard.key_changed(victim.database, &victim.key);
         effects.record(victim.database, &[b"DEL", &victim.key]);
+        effects.tell(self.events, Class::EVICTED, "evicted", victim.database, &victim.key);
         Some(freed)
     }
 

@@ -33,6 +33,7 @@ impl World {
             access: policy.access(10, 1),
             now_ms: self.now_ms,
             hasher: &self.layout.hasher,
+            events: Class::NONE,
         };
         for _ in 0..count {
             let before = self.shard.bytes();
@@ -131,8 +132,14 @@ fn random_draws_are_even_over_databases_and_keys() {
         world.insert(usize::from(index >= 100), &format!("k{index}"), (index % 2 == 0).then_some(i64::MAX), 0);
     }
     for policy in [EvictionPolicy::AllkeysRandom, EvictionPolicy::VolatileRandom] {
-        let eviction =
-            Eviction { policy, samples: 1, access: AccessPolicy::Lru, now_ms: 0, hasher: &world.layout.hasher };
+        let eviction = Eviction {
+            policy,
+            samples: 1,
+            access: AccessPolicy::Lru,
+            now_ms: 0,
+            hasher: &world.layout.hasher,
+            events: Class::NONE,
+        };
         let mut drawn = [0usize; 1000];
         for _ in 0..100_000 {
             let candidate = eviction.draw(&world.shard, &mut world.random).unwrap();
@@ -168,8 +175,11 @@ fn a_candidate_that_was_used_since_is_spared_and_watchers_are_told() {
         access: AccessPolicy::Lru,
         now_ms: world.now_ms,
         hasher: &world.layout.hasher,
+        events: Class::EVICTED,
     };
     eviction.evict_one(&mut world.shard, &mut world.random, &mut world.effects).unwrap();
     assert_eq!(crate::fixture::records(&world.effects), [format!("DEL {last}")]);
+    let told: Vec<&str> = world.effects.events.iter().map(|event| event.name).collect();
+    assert_eq!(told, ["evicted"]);
     assert!(flag.is_set());
 }

@@ -4,6 +4,7 @@
 //! a replay a day later ends in the same state.
 
 use crate::context::Context;
+use crate::notify::Class;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -120,9 +121,11 @@ fn set_or_remove(cx: &mut Context<'_>, bytes: &[u8], at: i64) {
     if at <= cx.now_ms && !cx.replaying {
         cx.remove(&key);
         cx.log_instead(&[b"DEL", bytes]);
+        cx.notify(Class::GENERIC, "del", &key);
     } else {
         cx.set_expiry(&key, Some(at));
         cx.log_instead(&[b"PEXPIREAT", bytes, itoa::Buffer::new().format(at).as_bytes()]);
+        cx.notify(Class::GENERIC, "expire", &key);
     }
 }
 
@@ -132,6 +135,7 @@ pub fn persist(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
     let has_expiry = cx.write(&key).is_some_and(|entry| entry.view().expires_at().is_some());
     if has_expiry {
         cx.set_expiry(&key, None);
+        cx.notify(Class::GENERIC, "persist", &key);
     }
     cx.reply.integer(i64::from(has_expiry));
     Ok(())

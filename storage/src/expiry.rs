@@ -4,13 +4,15 @@
 //! databases. Commands never see an expired key in any case; this gives the memory back.
 
 use crate::effects::Effects;
+use crate::notify::Class;
 use crate::shard::Shard;
 
 /// Keys removed from one database before the databases are compared again.
 const STEP: usize = 16;
 
-/// Removes at most `limit` keys that are due, recording each and telling its watchers. Returns whether more are due.
-pub fn expire_cycle(shard: &mut Shard, now_ms: i64, limit: usize, effects: &mut Effects) -> bool {
+/// Removes at most `limit` keys that are due, recording each and telling its watchers; `events` are the classes that somebody
+/// may hear of. Returns whether more are due.
+pub fn expire_cycle(shard: &mut Shard, now_ms: i64, limit: usize, events: Class, effects: &mut Effects) -> bool {
     let (mut left, mut gone) = (limit, Vec::new());
     while let Some(database) = most_overdue(shard, now_ms) {
         let step = left.min(STEP);
@@ -22,6 +24,7 @@ pub fn expire_cycle(shard: &mut Shard, now_ms: i64, limit: usize, effects: &mut 
         for key in gone.drain(..) {
             shard.key_changed(database, &key);
             effects.record(database, &[b"DEL", &key]);
+            effects.tell(events, Class::EXPIRED, "expired", database, &key);
         }
         left -= step;
     }
@@ -45,7 +48,7 @@ mod tests {
         let (mut more, mut effects) = (false, Effects::default());
         effects.recording = true;
         for shard in &mut fixture.shards {
-            more |= expire_cycle(shard, fixture.now_ms, limit, &mut effects);
+            more |= expire_cycle(shard, fixture.now_ms, limit, Class::NONE, &mut effects);
         }
         (more, crate::fixture::records(&effects))
     }
@@ -98,7 +101,7 @@ mod tests {
             shard.database_mut(database).insert(&key, crate::Value::Int(index), crate::Encoding::Int, Some(index), 0);
         }
         fixture.now_ms = 100;
-        assert!(expire_cycle(&mut shard, 100, 32, &mut Effects::default()));
+        assert!(expire_cycle(&mut shard, 100, 32, Class::NONE, &mut Effects::default()));
         assert_eq!((shard.database(5).len(), shard.database(0).len()), (0, 32));
     }
 }

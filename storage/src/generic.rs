@@ -6,6 +6,7 @@
 use crate::context::Context;
 use crate::entry::Entry;
 use crate::key_hash::Key;
+use crate::notify::Class;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -22,7 +23,13 @@ fn count_keys(cx: &mut Context<'_>, args: &Args<'_>, says_yes: impl Fn(&mut Cont
 
 /// `DEL key [key ...]`: how many were removed.
 pub fn del(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    count_keys(cx, args, |cx, key| cx.remove(key));
+    count_keys(cx, args, |cx, key| {
+        let is_removed = cx.remove(key);
+        if is_removed {
+            cx.notify(Class::GENERIC, "del", key);
+        }
+        is_removed
+    });
     Ok(())
 }
 
@@ -79,7 +86,11 @@ fn rename_to(cx: &mut Context<'_>, args: &Args<'_>, replace: bool) -> Result<boo
     }
     let entry = cx.take(&from).ok_or(CommandError::NoSuchKey)?;
     cx.changed(&from);
-    cx.put(&to, entry.under(to.bytes));
+    let new_type = entry.view().type_name();
+    let old_type = cx.put(&to, entry.under(to.bytes));
+    cx.notify(Class::GENERIC, "rename_from", &from);
+    cx.notify(Class::GENERIC, "rename_to", &to);
+    cx.notify_overwritten(&to, old_type, new_type);
     Ok(true)
 }
 
@@ -103,6 +114,8 @@ pub fn move_key(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
     if is_possible && let Some(entry) = cx.take(&key) {
         cx.changed(&key);
         cx.in_database(target, |cx| cx.put(&key, entry));
+        cx.notify(Class::GENERIC, "move_from", &key);
+        cx.in_database(target, |cx| cx.notify(Class::GENERIC, "move_to", &key));
     }
     cx.reply.integer(i64::from(is_possible));
     Ok(())
@@ -130,8 +143,12 @@ pub fn copy(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let access = cx.settings.access.fresh(cx.now_ms);
     let is_copied = cx.read(&from).is_some() && (!cx.in_database(target, |cx| cx.touch(&to)) || replace);
     if is_copied && let Some(source) = cx.peek(&from) {
-        let entry = Entry::copy_of(source, to.bytes, access);
-        cx.in_database(target, |cx| cx.put(&to, entry));
+        let (entry, new_type) = (Entry::copy_of(source, to.bytes, access), source.type_name());
+        cx.in_database(target, |cx| {
+            let old_type = cx.put(&to, entry);
+            cx.notify(Class::GENERIC, "copy_to", &to);
+            cx.notify_overwritten(&to, old_type, new_type);
+        });
         cx.effects.change();
     }
     cx.reply.integer(i64::from(is_copied));

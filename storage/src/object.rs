@@ -35,7 +35,7 @@ pub fn help(cx: &mut Context<'_>, _args: &Args<'_>) -> Result<(), CommandError> 
 /// What `of` says of the entry that argument 2 names.
 fn describe<T>(cx: &mut Context<'_>, args: &Args<'_>, of: impl FnOnce(EntryRef<'_>) -> T) -> Option<T> {
     let key = cx.key(args.at(2));
-    cx.inspect(&key).map(of)
+    cx.inspect_untold(&key).map(of)
 }
 
 /// `OBJECT ENCODING key`: the name of the representation, or null.

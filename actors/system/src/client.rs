@@ -488,6 +488,9 @@ impl Client {
         if !succeeded {
             self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
         }
+        if !self.effects.events.is_empty() {
+            self.tell_events();
+        }
         self.ticks = time::ticks();
         self.called(command, args, time::ticks_to_ns(started, self.ticks), succeeded);
     }

@@ -29,7 +29,7 @@ impl Live {
             // Freeing is always done off the path.
             lazy_flush: true,
             packing: config.packing.clone(),
-            events: Class::NONE,
+            events: Class::of_letters(&config.notify_keyspace_events),
         };
         Self { settings, config, storage }
     }

@@ -98,14 +98,20 @@ async fn expire(node: &Arc<Node>) {
     }
 }
 
+/// No client has this number.
+const NOBODY: u64 = 0;
+
 fn expire_step(node: &Node, held: &mut Held<'_, Shard, Client>, index: usize) -> bool {
     let _guard = AbortOnUnwind::new();
     let mut effects = Effects::new(node.log.mode() != crate::log::Mode::Off);
     let shard = held.get(index);
-    let (now_ms, hasher) = (time::wall_ms(), &node.layout.hasher);
-    let events = node.configuration.current().storage.events;
-    let are_keys_due = simurgh_storage::expiry::expire_cycle(shard, now_ms, EXPIRE_STEP, &mut effects);
+    let live = node.configuration.current();
+    let (now_ms, hasher, events) = (time::wall_ms(), &node.layout.hasher, live.storage.events);
+    let are_keys_due = simurgh_storage::expiry::expire_cycle(shard, now_ms, EXPIRE_STEP, events, &mut effects);
     let are_fields_due = simurgh_storage::hash::expire_fields(shard, hasher, now_ms, EXPIRE_STEP, events, &mut effects);
+    if !effects.events.is_empty() {
+        node.tell_events(&live, &mut effects, NOBODY);
+    }
     if effects.has_records() {
         shard.log_position = node.log.append(0, &effects);
     }

@@ -13,6 +13,7 @@
 
 #[cfg(test)]
 mod document;
+mod events;
 mod memory;
 mod packing;
 mod redis_conf;

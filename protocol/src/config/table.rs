@@ -360,7 +360,7 @@ rows! {
     /// Log replies of at least this many bytes.
     CommandlogReplyLargerThan => integer("commandlog-reply-larger-than", "1048576", THRESHOLD).no_meaning("large replies are not logged");
     /// Which events are published for keys.
-    NotifyKeyspaceEvents => special("notify-keyspace-events", "", Kind::Text(TextRule::EventClasses)).refused("keyspace events need Pub/Sub, which is not built yet");
+    NotifyKeyspaceEvents => special("notify-keyspace-events", "", Kind::Text(TextRule::EventClasses));
     /// How many keys client tracking remembers.
     TrackingTableMaxKeys => integer("tracking-table-max-keys", "1000000", SIZE).no_meaning("client tracking is not built yet");
 

@@ -101,6 +101,8 @@ pub struct Config {
     pub latency_tracking: bool,
     /// The percentiles that INFO latencystats gives.
     pub latency_percentiles: Vec<f64>,
+    /// The classes of keyspace events that are told, by their letters.
+    pub notify_keyspace_events: Vec<u8>,
 }
 
 impl Settings {
@@ -154,6 +156,7 @@ impl Settings {
                 .filter(|&least| least > 0),
             latency_tracking: self.on(Key::LatencyTracking),
             latency_percentiles: self.percentiles(Key::LatencyTrackingInfoPercentiles),
+            notify_keyspace_events: self.bytes(Key::NotifyKeyspaceEvents),
         }
     }
 

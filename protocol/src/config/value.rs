@@ -128,6 +128,9 @@ pub(super) fn parse(
         Kind::Memory(bounds) => parse_bytes(word, bounds).map(Value::Integer),
         Kind::Share => parse_share(word).map(Value::Share),
         Kind::Choice(names) => position(names, word).map(Value::Choice).ok_or(ValueError::NotOneOf(names)),
+        Kind::Text(TextRule::EventClasses) => {
+            super::events::canonical(word).map(Value::Text).ok_or(ValueError::Other(UNKNOWN_EVENT_CLASS))
+        }
         Kind::Text(rule) => check_text(name, rule, word).map(|()| Value::Text(word.clone())),
         Kind::Flags(_)
         | Kind::Words(_)
@@ -229,13 +232,14 @@ fn position(names: &[&str], word: &[u8]) -> Option<usize> {
     names.iter().position(|name| name.as_bytes().eq_ignore_ascii_case(word))
 }
 
+/// Redis's words, though there are more letters since.
+const UNKNOWN_EVENT_CLASS: &str = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+
 fn check_text(name: &'static str, rule: TextRule, word: &[u8]) -> Result<(), ValueError> {
     match rule {
-        TextRule::Any => Ok(()),
+        TextRule::Any | TextRule::EventClasses => Ok(()),
         TextRule::FileName => check_name(name, "filename", word),
         TextRule::FolderName => check_name(name, "dirname", word),
-        TextRule::EventClasses if word.iter().all(|class| b"Ag$lshzxeKEtmdn".contains(class)) => Ok(()),
-        TextRule::EventClasses => Err(ValueError::Other("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")),
         TextRule::HostName if word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(byte)) => Ok(()),
         TextRule::HostName => {
             Err(ValueError::Other("Hostnames may only contain alphanumeric characters, hyphens or dots"))
@@ -373,6 +377,7 @@ impl Value {
             Value::Share(Share::Percent(percent)) => format!("{percent}%").into(),
             Value::Choice(at) => names(kind).get(*at).copied().unwrap_or_default().into(),
             Value::Flags(flags) => flag_names(*flags, names(kind)).into(),
+            Value::Text(text) if matches!(kind, Kind::Text(TextRule::EventClasses)) => super::events::shown(text),
             Value::Text(text) => text.clone(),
             Value::Words(words) => words.join(&b' '),
             Value::SavePoints(points) => points.iter().map(SavePoint::text).collect::<Vec<_>>().join(" ").into(),

@@ -5,6 +5,7 @@
 use crate::context::Context;
 use crate::entry::Value;
 use crate::key_hash::Key;
+use crate::notify::Class;
 use simurgh_protocol::{Args, CommandError};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -120,6 +121,7 @@ fn delete_if(cx: &mut Context<'_>, key: &Key<'_>, holds: bool) {
     if holds {
         cx.remove(key);
         cx.log_instead(&[b"DEL", key.bytes]);
+        cx.notify(Class::GENERIC, "del", key);
     }
     cx.reply.integer(i64::from(holds));
 }

@@ -57,6 +57,7 @@ pub fn append(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     let (key, bytes, longest) = (cx.first_key(args), args.at(2), longest(cx));
     let Some(mut entry) = cx.write(&key) else {
         cx.store(&key, Value::from_bytes(bytes), Expiry::Clear);
+        cx.notify(Class::STRING, "append", &key);
         cx.reply.count(bytes.len());
         return Ok(());
     };
@@ -64,6 +65,7 @@ pub fn append(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     checked_length(old, bytes.len(), longest)?;
     let length = overwrite(&mut entry, old, bytes);
     cx.changed(&key);
+    cx.notify(Class::STRING, "append", &key);
     cx.reply.count(length);
     Ok(())
 }
@@ -94,6 +96,7 @@ pub fn setrange(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
             overwrite(&mut entry, offset, bytes)
         }
     };
+    cx.notify(Class::STRING, "setrange", &key);
     cx.reply.count(length);
     Ok(())
 }

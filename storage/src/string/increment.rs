@@ -3,6 +3,7 @@
 use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::{Encoding, Value};
+use crate::notify::Class;
 use simurgh_protocol::long_double::LongDouble;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
@@ -51,6 +52,7 @@ fn add(cx: &mut Context<'_>, args: &Args<'_>, increment: i64) -> Result<(), Comm
             increment
         }
     };
+    cx.notify(Class::STRING, "incrby", &key);
     cx.reply.integer(sum);
     Ok(())
 }
@@ -66,7 +68,9 @@ pub fn incrbyfloat(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandE
     let sum = before.checked_add(increment).filter(|sum| sum.is_finite());
     let text = sum.ok_or(CommandError::IncrementNotFinite)?.format();
     // Redis keeps the result as text even where it is a whole number.
-    cx.store(&key, Value::Bytes(text.as_bytes()), Expiry::Keep);
+    let value = Value::Bytes(text.as_bytes());
+    cx.store_update(&key, value, value.encoding(), Expiry::Keep);
+    cx.notify(Class::STRING, "incrbyfloat", &key);
     log_set(cx, key.bytes, text.as_bytes(), Expiry::Keep);
     cx.reply.bulk(text.as_bytes());
     Ok(())

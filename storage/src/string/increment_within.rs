@@ -6,8 +6,9 @@ use super::expiration::Expiration;
 use super::increment::as_integer;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
-use crate::entry::Value;
+use crate::entry::{Encoding, Value};
 use crate::key_hash::Key;
+use crate::notify::Class;
 use simurgh_protocol::long_double::LongDouble;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::resp::Protocol;
@@ -284,7 +285,13 @@ pub fn increx(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     let outcome = step.apply(before)?;
     if let Some((after, _)) = outcome {
         let keeps = expires && typed.only_without_expiry.is_some();
-        store(cx, &key, after, if keeps { Expiry::Keep } else { expiry });
+        let expiry = if keeps { Expiry::Keep } else { expiry };
+        store(cx, &key, after, expiry);
+        match expiry {
+            Expiry::At(at) if at > cx.now_ms => cx.notify(Class::GENERIC, "expire", &key),
+            Expiry::Clear if expires => cx.notify(Class::GENERIC, "persist", &key),
+            Expiry::At(_) | Expiry::Clear | Expiry::Keep => {}
+        }
     }
     let (after, added) = outcome.unwrap_or((before, before.zero()));
     cx.reply.array(2);
@@ -298,17 +305,21 @@ fn store(cx: &mut Context<'_>, key: &Key<'_>, number: Number, expiry: Expiry) {
     if matches!(expiry, Expiry::At(at) if at <= cx.now_ms) {
         if cx.remove(key) {
             cx.log_instead(&[b"DEL", key.bytes]);
+            cx.notify(Class::GENERIC, "del", key);
         }
         return;
     }
     match number {
         Number::Integer(number) => {
-            cx.store(key, Value::Int(number), expiry);
+            cx.store_update(key, Value::Int(number), Encoding::Int, expiry);
+            cx.notify(Class::STRING, "incrby", key);
             log_set(cx, key.bytes, itoa::Buffer::new().format(number).as_bytes(), expiry);
         }
         Number::Float(number) => {
             let text = number.format();
-            cx.store(key, Value::Bytes(text.as_bytes()), expiry);
+            let value = Value::Bytes(text.as_bytes());
+            cx.store_update(key, value, value.encoding(), expiry);
+            cx.notify(Class::STRING, "incrbyfloat", key);
             log_set(cx, key.bytes, text.as_bytes(), expiry);
         }
     }

@@ -6,6 +6,7 @@ use super::reply_value_or_null;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
 use crate::key_hash::Key;
+use crate::notify::Class;
 use simurgh_protocol::{Args, CommandError};
 
 /// The options of one SET, as they were typed.
@@ -62,6 +63,7 @@ pub fn set(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     if args.len() == 3 {
         let key = cx.first_key(args);
         cx.store(&key, Value::from_bytes(args.at(2)), Expiry::Clear);
+        cx.notify(Class::STRING, "set", &key);
         cx.reply.ok();
         return Ok(());
     }
@@ -81,6 +83,7 @@ fn set_with_options(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Command
     }
     let value = args.at(2);
     cx.store(&key, Value::from_bytes(value), expiry);
+    notify_set(cx, &key, expiry);
     if !options.is_plain(expiry) {
         log_set(cx, key.bytes, value, expiry);
     }
@@ -110,6 +113,14 @@ fn answer(cx: &mut Context<'_>, key: &Key<'_>, options: &Options<'_>) -> Result<
     Ok(holds)
 }
 
+/// Tells of a SET.
+fn notify_set(cx: &mut Context<'_>, key: &Key<'_>, expiry: Expiry) {
+    cx.notify(Class::STRING, "set", key);
+    if matches!(expiry, Expiry::At(_)) {
+        cx.notify(Class::GENERIC, "expire", key);
+    }
+}
+
 /// Records a SET by its outcome.
 pub(super) fn log_set(cx: &mut Context<'_>, key: &[u8], value: &[u8], expiry: Expiry) {
     match expiry {
@@ -133,6 +144,7 @@ fn set_expiring(cx: &mut Context<'_>, args: &Args<'_>, form: Form, command: &'st
     let expiry = Expiry::At(Expiration { form, amount: args.at(2) }.instant(cx.now_ms, command)?);
     let (key, value) = (cx.first_key(args), args.at(3));
     cx.store(&key, Value::from_bytes(value), expiry);
+    notify_set(cx, &key, expiry);
     log_set(cx, key.bytes, value, expiry);
     cx.reply.ok();
     Ok(())
@@ -144,6 +156,7 @@ pub fn setnx(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
     let is_new = cx.write(&key).is_none();
     if is_new {
         cx.store(&key, Value::from_bytes(args.at(2)), Expiry::Clear);
+        cx.notify(Class::STRING, "set", &key);
     }
     cx.reply.integer(i64::from(is_new));
     Ok(())

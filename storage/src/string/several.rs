@@ -5,6 +5,7 @@ use super::expiration::Lifetime;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
+use crate::notify::Class;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -100,6 +101,10 @@ fn store_pairs(cx: &mut Context<'_>, args: &Args<'_>, from: usize, end: usize, e
     for index in (from..end).step_by(2) {
         let key = cx.key(args.at(index));
         cx.store(&key, Value::from_bytes(args.at(index + 1)), expiry);
+        if matches!(expiry, Expiry::At(_)) {
+            cx.notify(Class::GENERIC, "expire", &key);
+        }
+        cx.notify(Class::STRING, "set", &key);
     }
 }
 

@@ -6,6 +6,7 @@ use super::set::log_set;
 use crate::context::{Context, Expiry};
 use crate::entry::Value;
 use crate::key_hash::Key;
+use crate::notify::Class;
 use simurgh_protocol::{Args, CommandError};
 
 /// Answers the value or null; whether the key is there.
@@ -24,6 +25,7 @@ pub fn getdel(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     if answer(cx, &key)? {
         cx.remove(&key);
         cx.log_instead(&[b"DEL", key.bytes]);
+        cx.notify(Class::GENERIC, "del", &key);
     }
     Ok(())
 }
@@ -33,6 +35,7 @@ pub fn getset(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     let (key, value) = (cx.first_key(args), args.at(2));
     answer(cx, &key)?;
     cx.store(&key, Value::from_bytes(value), Expiry::Clear);
+    cx.notify(Class::STRING, "set", &key);
     log_set(cx, key.bytes, value, Expiry::Clear);
     Ok(())
 }
@@ -81,6 +84,7 @@ pub fn getex(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
             if cx.peek(&key).is_some_and(|entry| entry.expires_at().is_some()) {
                 cx.set_expiry(&key, None);
                 cx.log_instead(&[b"PERSIST", key.bytes]);
+                cx.notify(Class::GENERIC, "persist", &key);
             }
         }
         Change::Set(expiration) => {
@@ -96,8 +100,10 @@ fn expire_at(cx: &mut Context<'_>, key: &Key<'_>, at: i64) {
     if at <= cx.now_ms && !cx.replaying {
         cx.remove(key);
         cx.log_instead(&[b"DEL", key.bytes]);
+        cx.notify(Class::GENERIC, "del", key);
     } else {
         cx.set_expiry(key, Some(at));
         cx.log_instead(&[b"PEXPIREAT", key.bytes, itoa::Buffer::new().format(at).as_bytes()]);
+        cx.notify(Class::GENERIC, "expire", key);
     }
 }

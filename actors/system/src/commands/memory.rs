@@ -51,7 +51,7 @@ pub fn usage(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
     }
     client.with_context(shards, None, |cx| {
         let key = cx.key(args.at(2));
-        match cx.inspect(&key).map(|entry| size_class(entry.size()) + TABLE_BYTES_PER_KEY) {
+        match cx.inspect_untold(&key).map(|entry| size_class(entry.size()) + TABLE_BYTES_PER_KEY) {
             Some(bytes) => cx.reply.count(bytes),
             None => cx.reply.null(),
         }

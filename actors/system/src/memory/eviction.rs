@@ -4,7 +4,6 @@
 //! held for longer than one key takes. A pass has a time limit, set by `maxmemory-eviction-tenacity`; what it leaves the next
 //! command or the timer does. While it gets on, commands are allowed, as in Redis; only when no key may go are they refused.
 
-use super::Gauge;
 use crate::client::Client;
 use crate::commands::transaction::Transaction;
 use crate::configuration::Live;
@@ -104,11 +103,12 @@ fn evict(node: &Node, live: &Live, max: usize) -> Room {
         access: live.storage.access,
         now_ms: time::wall_ms(),
         hasher: &node.layout.hasher,
+        events: live.storage.events,
     };
     let end = time::monotonic_ns().saturating_add(patience_ns(live.config.max_memory_eviction_tenacity));
     let (mut without, mut busy) = (0, 0);
     for step in 1.. {
-        match evict_from_next(node, gauge, &terms, &mut random) {
+        match evict_from_next(node, live, &terms, &mut random) {
             Asked::Evicted => (without, busy) = (0, 0),
             Asked::Nothing => without += 1,
             Asked::Busy => busy += 1,
@@ -135,7 +135,8 @@ enum Asked {
     Busy,
 }
 
-fn evict_from_next(node: &Node, gauge: &Gauge, terms: &Eviction<'_>, random: &mut Random) -> Asked {
+fn evict_from_next(node: &Node, live: &Live, terms: &Eviction<'_>, random: &mut Random) -> Asked {
+    let gauge = &node.memory;
     let index = gauge.next_shard.fetch_add(1, Relaxed) % node.layout.shards;
     let Some(mut held) = node.shards.try_hold(1 << index) else { return Asked::Busy };
     let _guard = AbortOnUnwind::new();
@@ -144,6 +145,9 @@ fn evict_from_next(node: &Node, gauge: &Gauge, terms: &Eviction<'_>, random: &mu
     let freed = terms.evict_one(shard, random, &mut effects);
     if effects.has_records() {
         shard.log_position = node.log.append(0, &effects);
+    }
+    if !effects.events.is_empty() {
+        node.tell_events(live, &mut effects, 0);
     }
     gauge.publish(shard);
     match freed {

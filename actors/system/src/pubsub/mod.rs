@@ -13,6 +13,7 @@
 //!
 //! A message is encoded once, whoever receives it. It is kept by nobody: no log, no memory of what was said.
 
+mod events;
 mod subscriptions;
 
 pub use subscriptions::Subscriptions;
