@@ -1,6 +1,7 @@
 //! A keyspace to run handlers against in unit tests: several shards, a clock that the test sets, replies and records as text.
 
 use crate::access::AccessPolicy;
+use crate::blocking::Block;
 use crate::context::{Context, Settings};
 use crate::database::Discarded;
 use crate::effects::Effects;
@@ -25,6 +26,9 @@ pub(crate) struct Fixture {
     pub random: Random,
     pub discarded: Vec<Discarded>,
     pub replaying: bool,
+    pub may_block: bool,
+    /// How the last command wanted to wait.
+    pub block: Option<Block>,
     /// The events of the command that ran last.
     pub events: Vec<crate::Event>,
     /// Every record so far, in order, as its words.
@@ -54,6 +58,8 @@ impl Fixture {
             random: Random::new(7),
             discarded: Vec::new(),
             replaying: false,
+            may_block: true,
+            block: None,
             events: Vec::new(),
             log: Vec::new(),
         }
@@ -91,7 +97,7 @@ impl Fixture {
             random: &mut self.random,
             first_hash: None,
             no_touch: false,
-            may_block: true,
+            may_block: self.may_block,
             replaying: self.replaying,
             discarded: &mut self.discarded,
             shards: &mut self.shards,
@@ -100,6 +106,7 @@ impl Fixture {
             reply.truncate(0);
             error.reply(&mut reply);
         }
+        self.block = effects.block.take();
         effects.finish(self.database, None, args.from(0));
         self.log.extend(record_words(&effects));
         self.events = std::mem::take(&mut effects.events);

@@ -1,7 +1,7 @@
 //! Lists: a packed list while it is small, a sequence of packed nodes (`quicklist.rs`) when it has outgrown one.
 //!
 //! Commands: <https://redis.io/docs/latest/commands/?group=list>. They are in files by what they do: `push.rs`, `pop.rs`, `transfer.rs`
-//! (LMOVE and its like), `read.rs`, `edit.rs`, `search.rs`. What takes one element or several from an end, and what moves elements,
+//! (LMOVE and its like), `read.rs`, `edit.rs`, `search.rs`, `wait.rs`. What takes one element or several from an end, and what moves elements,
 //! are functions of a key, so that the commands that wait for elements do the same things when they have some.
 
 mod edit;
@@ -15,6 +15,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod wait;
 
 pub use edit::{linsert, lrem, lset, ltrim};
 pub use limit::Limit;
@@ -25,6 +26,7 @@ pub use quicklist::Side;
 pub use read::{lindex, llen, lrange};
 pub use search::lpos;
 pub use transfer::{lmove, move_one, rpoplpush};
+pub use wait::{blmove, blmpop, blpop, brpop, brpoplpush};
 
 use crate::listpack::{Item, Listpack};
 use crate::packed_or::{Form, PackedOr};
