@@ -24,6 +24,7 @@ pub mod expiry;
 mod fixture;
 pub mod generic;
 pub mod hash;
+pub mod hyperloglog;
 pub mod intset;
 mod key_hash;
 pub mod keyspace;

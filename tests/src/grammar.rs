@@ -10,6 +10,7 @@
 
 mod bitmap;
 mod commands;
+mod hyperloglog;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -111,6 +112,7 @@ const GROUPS: &[(u64, Make)] = &[
     (20, Grammar::transaction),
     (10, Grammar::server),
     (40, Grammar::bitmap),
+    (30, Grammar::hyperloglog),
 ];
 
 impl Grammar {

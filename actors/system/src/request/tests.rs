@@ -157,8 +157,13 @@ impl Machine {
         if spec.shards == Shards::All || (!spec.has_key_range() && held == all(&self.layout)) {
             return all(&self.layout);
         }
-        let keys = keys(spec, args).unwrap_or_default();
-        let shard = |key: &command::KeyPosition| self.layout.shard_of(&self.layout.hasher.key(args.at(key.index)));
+        let keys: Vec<usize> = match keys(spec, args) {
+            Ok(keys) => keys.iter().map(|key| key.index).collect(),
+            // PFMERGE without a source: a request that has fewer keys than its specs.
+            Err(_) if spec.has_key_range() => spec.key_range.positions(args.len()).collect(),
+            Err(_) => Vec::new(),
+        };
+        let shard = |index: &usize| self.layout.shard_of(&self.layout.hasher.key(args.at(*index)));
         let extracted = keys.iter().fold(0, |set, key| set | 1 << shard(key));
         assert_eq!(extracted & !held, 0, "{}: not all of its keys are held", self.watched.request);
         extracted
