@@ -66,7 +66,7 @@ pub fn format_f64(value: f64) -> String {
         return if value > 0.0 { "inf".into() } else { "-inf".into() };
     }
     if value == 0.0 {
-        return "0".into();
+        return if value.is_sign_negative() { "-0".into() } else { "0".into() };
     }
     if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
         return format!("{value:.0}");
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Observed from Redis 8.2.3: the argument as a score for ZADD, the answer of ZSCORE.
+    /// Observed from Redis 8.2.3: the argument as a score for ZADD, the answer of ZSCORE from a skip list.
     #[test]
     fn doubles_are_read_and_written_as_redis_does() {
         for (text, expected) in [
@@ -132,7 +132,7 @@ mod tests {
             ("-7549286503805293819765173", "-7.549286503805294e+24"),
             ("24e30", "2.4e+31"),
             ("1e20", "1e+20"),
-            ("-0.0", "0"),
+            ("-0.0", "-0"),
             (".5", "0.5"),
             ("5.", "5"),
             ("+1", "1"),
