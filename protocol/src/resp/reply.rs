@@ -231,6 +231,13 @@ impl Reply {
         write_header(&mut header, b'*', length);
         self.out.splice(mark..mark, header);
     }
+
+    /// [`Reply::close_array`], of a set.
+    pub fn close_set(&mut self, mark: usize, length: usize) {
+        let mut header = Vec::with_capacity(16);
+        write_header(&mut header, if self.is_resp3() { b'~' } else { b'*' }, length);
+        self.out.splice(mark..mark, header);
+    }
 }
 
 /// Appends a command as a client, the log or a replica's primary sends it: an array of bulk strings.
