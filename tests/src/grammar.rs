@@ -11,6 +11,7 @@
 mod bitmap;
 mod commands;
 mod hyperloglog;
+mod set;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -113,6 +114,7 @@ const GROUPS: &[(u64, Make)] = &[
     (10, Grammar::server),
     (40, Grammar::bitmap),
     (30, Grammar::hyperloglog),
+    (60, Grammar::set_group),
 ];
 
 impl Grammar {
@@ -158,6 +160,7 @@ impl Grammar {
     fn command(&mut self) -> (Words, Compare) {
         match self.dialect {
             Dialect::Redis82 => {}
+            Dialect::Redis810 if self.random.one_in(6) => return (self.set_810(), Compare::Bytes),
             Dialect::Redis810 if !self.random.one_in(4) => return (self.redis_810(), Compare::Bytes),
             Dialect::Valkey91 if self.random.one_in(3) => {
                 return (words(&[b"DELIFEQ", &self.key(), &self.value()]), Compare::Bytes);
