@@ -107,10 +107,11 @@ impl Reply {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// An error line whose bytes may be no UTF-8.
+    /// An error line whose bytes may be no UTF-8. Line ends that a client's word has brought to its end are cut off.
     pub fn error_bytes(&mut self, text: &[u8]) {
         self.out.push(b'-');
-        self.line(text);
+        let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        self.line(&text[..end]);
     }
 
     fn line(&mut self, text: &[u8]) {
