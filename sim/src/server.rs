@@ -20,7 +20,6 @@ pub async fn run(disk: SimDisk, options: Arc<Options>, queued: Arc<AtomicU64>) -
         settings: settings(&options),
         config_file: None,
         disk: Arc::new(disk),
-        allocated: None,
         allocator: None,
         set_log_level: None,
     });

@@ -348,7 +348,7 @@ impl<'a> Context<'a> {
         };
         let (old_access, old_expiry) = (entries.view_at(spot).access(), entries.view_at(spot).expires_at());
         if old_expiry.is_some_and(|at| at <= now_ms) && !self.replaying {
-            self.expire(key);
+            self.remove_expired(key);
             return self.store_update(key, value, encoding, expiry);
         }
         let expires_at = match expiry {
@@ -434,9 +434,15 @@ impl<'a> Context<'a> {
         self.effects.replace(self.database, words);
     }
 
-    /// Removes a key whose time has come, before anybody sees it.
+    /// A key whose time has come has been met: it is removed before anybody sees it, unless the keyspace stands still.
     #[cold]
     fn expire(&mut self, key: &Key<'_>) {
+        if !self.effects.keeps_expired {
+            self.remove_expired(key);
+        }
+    }
+
+    fn remove_expired(&mut self, key: &Key<'_>) {
         let database = self.database;
         let shard = self.shard_of(key);
         if let Some(entry) = shard.database_mut(database).occupied(key) {

@@ -486,6 +486,17 @@ pub enum Discarded {
     Collection(Collection),
 }
 
+impl Discarded {
+    /// How many keys or collections it is.
+    #[must_use]
+    pub fn objects(&self) -> usize {
+        match self {
+            Self::Database(database) => database.len(),
+            Self::Collection(_) => 1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

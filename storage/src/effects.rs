@@ -24,6 +24,8 @@ pub struct Run {
 pub struct Effects {
     /// Whether anybody reads the records. Without a log and without replicas nothing is encoded.
     pub recording: bool,
+    /// The keyspace stands still (CLIENT PAUSE): a key whose time has come is not seen, but stays until the pause is over.
+    pub keeps_expired: bool,
     /// Keyspace events in the order in which they happened; whoever delivers them takes them away.
     pub events: Vec<Event>,
     /// Keys that commands wait for and that have changed, in the order in which they did.

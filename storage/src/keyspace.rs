@@ -42,9 +42,12 @@ pub fn keys(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// How often RANDOMKEY draws while expired keys stay; then it answers one of them, as Redis does.
+const DRAWS_MAX: u32 = 100;
+
 /// `RANDOMKEY`: a key, each as likely as any other, or null. Expired keys that it meets are removed, so it ends.
 pub fn randomkey(cx: &mut Context<'_>, _args: &Args<'_>) -> Result<(), CommandError> {
-    loop {
+    for draw in 1.. {
         let count = key_count(cx);
         if count == 0 {
             cx.reply.null();
@@ -52,11 +55,12 @@ pub fn randomkey(cx: &mut Context<'_>, _args: &Args<'_>) -> Result<(), CommandEr
         }
         let rank = cx.random.below(count);
         let Some(key) = key_at(cx, rank) else { continue };
-        if cx.peek(&cx.key(&key)).is_some() {
+        if cx.peek(&cx.key(&key)).is_some() || (cx.effects.keeps_expired && draw >= DRAWS_MAX) {
             cx.reply.bulk(&key);
             return Ok(());
         }
     }
+    Ok(())
 }
 
 /// The key with this rank in the client's database, over all shards.

@@ -141,3 +141,28 @@ fn with_eviction_nothing_is_refused() {
     let Value::Integer(keys) = client.ask(&["DBSIZE"]).expect("a reply") else { panic!("DBSIZE is a number") };
     assert!((100..600).contains(&keys), "{keys} keys of ten kilobytes in six megabytes");
 }
+
+/// While CLIENT PAUSE holds writes back nothing is evicted, neither by requests nor by the timer; afterwards it is.
+#[test]
+fn a_pause_of_writes_holds_eviction_back_too() {
+    let options = ["--maxmemory-policy", "allkeys-lru", "--appendonly", "no"];
+    let Some(server) = server(&options) else { return };
+    let mut client = Client::connect(server.address).expect("it listens");
+    for key in 0..1000 {
+        client.ask(&["SET", &key.to_string(), &"x".repeat(10_000)]).expect("a reply");
+    }
+    client.ask(&["CLIENT", "PAUSE", "100000", "WRITE"]).expect("a reply");
+    client.ask(&["CONFIG", "SET", "maxmemory", "6mb"]).expect("a reply");
+    for key in 0..100 {
+        client.ask(&["GET", &key.to_string()]).expect("a reply");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(client.ask(&["DBSIZE"]).expect("a reply"), Value::Integer(1000));
+    client.ask(&["CLIENT", "UNPAUSE"]).expect("a reply");
+    client.ask(&["GET", "1"]).expect("a reply");
+    let begin = Instant::now();
+    while client.ask(&["DBSIZE"]).expect("a reply") == Value::Integer(1000) {
+        assert!(begin.elapsed() < Duration::from_secs(30), "nothing is evicted after the pause");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

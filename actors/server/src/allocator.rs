@@ -25,13 +25,13 @@ impl Conf {
 }
 
 /// Bytes that the process has allocated and not freed.
-pub fn allocated() -> usize {
+fn allocated() -> usize {
     let _ = epoch::advance();
     stats::allocated::read().unwrap_or(0)
 }
 
 /// The allocator as the node uses it.
-pub const HOOKS: Allocator = Allocator { figures, report, purge };
+pub const HOOKS: Allocator = Allocator { allocated, figures, report, purge };
 
 fn figures() -> AllocatorFigures {
     let _ = epoch::advance();

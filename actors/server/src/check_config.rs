@@ -22,8 +22,12 @@ pub fn check_config(sources: &Sources, out: &mut impl Write) -> io::Result<bool>
     for WithoutMeaning { origin, name, reason } in &loaded.without_meaning {
         writeln!(out, "no effect: {origin}: {name}: {reason}")?;
     }
+    let refusal = crate::serve::why_not(&loaded.settings.config());
+    if let Some(reason) = refusal {
+        writeln!(out, "error: {reason}")?;
+    }
     let name = sources.file.as_deref().map_or_else(|| "configuration".to_owned(), shown);
-    let (errors, idle) = (errors.len(), loaded.without_meaning.len());
+    let (errors, idle) = (errors.len() + usize::from(refusal.is_some()), loaded.without_meaning.len());
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     writeln!(out, "{name}: {errors} error{}, {idle} setting{} without effect", plural(errors), plural(idle))?;
     Ok(errors == 0)
@@ -59,6 +63,13 @@ mod tests {
             "error: command line: 'cluster-enabled \"yes\"': cluster mode is not built yet\n\
              error: command line: 'nope \"1\"': Bad directive or wrong number of arguments\n\
              configuration: 2 errors, 0 settings without effect\n"
+        );
+        let (good, text) = check(&["--supervised", "upstart"]);
+        assert!(!good);
+        assert_eq!(
+            text,
+            "error: supervised upstart: that service manager is not supported; use systemd, auto or no\n\
+             configuration: 1 error, 0 settings without effect\n"
         );
     }
 }

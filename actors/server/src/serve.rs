@@ -19,8 +19,8 @@ use std::sync::Arc;
 pub fn serve(sources: &Sources) -> anyhow::Result<()> {
     let mut loaded = load(sources)?;
     let config = loaded.settings.config();
-    if config.supervised == Supervised::Upstart {
-        anyhow::bail!("supervised upstart: that service manager is not supported; use systemd, auto or no");
+    if let Some(reason) = why_not(&config) {
+        anyhow::bail!("{reason}");
     }
     let folder = data_folder(&config)?;
     loaded.settings.resolve_dir(folder.as_os_str().as_encoded_bytes());
@@ -30,6 +30,12 @@ pub fn serve(sources: &Sources) -> anyhow::Result<()> {
         tracing::warn!("{setting}");
     }
     core::run(run(loaded, config, folder))?
+}
+
+/// What of a configuration is refused besides single settings.
+pub fn why_not(config: &Config) -> Option<&'static str> {
+    (config.supervised == Supervised::Upstart)
+        .then_some("supervised upstart: that service manager is not supported; use systemd, auto or no")
 }
 
 /// The data folder, made if it is not there.
@@ -46,7 +52,6 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
         settings: loaded.settings,
         config_file: loaded.file.map(|file| file.to_string_lossy().into_owned()),
         disk: Arc::new(if config.log_io_uring { PlainDisk::with_ring(&folder) } else { PlainDisk::new(&folder) }),
-        allocated: Some(allocator::allocated),
         set_log_level: Some(logging::set_level),
         allocator: Some(allocator::HOOKS),
     })
@@ -114,4 +119,19 @@ fn banner(config: &Config, folder: &std::path::Path) {
     };
     tracing::info!("Simurgh {}, port {}, process {}", env!("CARGO_PKG_VERSION"), config.port, std::process::id());
     tracing::info!("data in {}; {promise}", folder.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Start, parse};
+    use std::ffi::OsString;
+
+    #[test]
+    fn a_service_manager_that_is_not_supported_is_refused_before_anything_is_touched() {
+        let words = ["simurgh", "--supervised", "upstart", "--dir", "/nowhere/to/be/made"].map(OsString::from);
+        let Ok(Start::Serve(sources)) = parse(words, []) else { panic!("it is asked to serve") };
+        let refusal = serve(&sources).expect_err("it does not start").to_string();
+        assert_eq!(refusal, "supervised upstart: that service manager is not supported; use systemd, auto or no");
+    }
 }

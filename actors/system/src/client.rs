@@ -311,6 +311,8 @@ impl Client {
         if self.blocked.is_some() {
             self.retry(held);
         }
+        // CLIENT PAUSE holds all shards when it begins: looked at here, a pause that has been answered is never overlooked.
+        self.effects.keeps_expired = self.node.pause.is_active();
         let mut incoming = std::mem::take(&mut self.incoming);
         if incoming.is_fresh() {
             self.prefetch(&incoming, held);

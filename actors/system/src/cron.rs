@@ -84,18 +84,22 @@ async fn expire(node: &Arc<Node>) {
         return;
     }
     let effort = node.configuration.current().config.active_expire_effort as usize;
+    let mut nanos = 0;
     for index in 0..node.layout.shards {
         for _ in 0..EXPIRE_STEPS * effort {
+            let began_ns = time::monotonic_ns();
             let is_more_due = match node.shards.try_hold(1 << index) {
                 Some(mut held) => expire_step(node, &mut held, index),
                 None => true,
             };
+            nanos += time::monotonic_ns() - began_ns;
             if !is_more_due {
                 break;
             }
             simurgh_kernel::core::yield_now().await;
         }
     }
+    crate::commands::latency::measured(node, "expire-cycle", nanos);
 }
 
 /// No client has this number.

@@ -19,6 +19,8 @@ pub mod commands;
 pub mod configuration;
 mod connection;
 mod cron;
+#[cfg(test)]
+mod fixture;
 mod listener;
 pub mod log;
 mod log_writer;

@@ -11,6 +11,7 @@
 //! refused meanwhile. A failed *sync* is never retried: nobody knows what is on the disk, so the node stops and recovers from
 //! what is really there (fsyncgate).
 
+use crate::commands::latency::measured;
 use crate::log::Mode;
 use crate::node::Node;
 use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
@@ -107,13 +108,31 @@ impl Writing {
             self.vouched = self.synced;
             debug_assert_eq!(self.sealer.position(), position);
         }
+        let (began_ns, has_records) = (time::monotonic_ns(), !group.is_empty());
         self.append(group, sync).await;
+        self.tell_latency(time::monotonic_ns() - began_ns, has_records, mode, sync);
         if sync == Sync::Data {
             self.synced = position;
             self.last_sync_ns = time::monotonic_ns();
         }
         self.node.log.announce(position);
         true
+    }
+
+    /// LATENCY's events, by Redis's names. A write and its sync are one submission here, so either's time is that of both; what
+    /// queued meanwhile was delayed by as much.
+    fn tell_latency(&self, nanos: u64, has_records: bool, mode: Mode, sync: Sync) {
+        let node = &self.node;
+        if has_records {
+            measured(node, "aof-write", nanos);
+        }
+        match (sync, mode) {
+            (Sync::Data, Mode::Always) => measured(node, "aof-fsync-always", nanos),
+            (Sync::Data, Mode::Off | Mode::No | Mode::EverySecond | Mode::Write) => {
+                measured(node, "aof-write-pending-fsync", nanos);
+            }
+            (Sync::No, _) => measured(node, "aof-write-alone", nanos),
+        }
     }
 
     /// Whether nothing waits to be written.

@@ -47,11 +47,9 @@ pub struct Options {
     pub config_file: Option<String>,
     /// The data folder.
     pub disk: Arc<dyn Disk>,
-    /// Bytes that the process has allocated, by the allocator's own count. Without it the keyspace's count serves.
-    pub allocated: Option<fn() -> usize>,
     /// Changes how much the process logs.
     pub set_log_level: Option<fn(LogLevel)>,
-    /// What else the allocator can do.
+    /// The allocator, where there is one to ask. Without it the keyspace's count of bytes serves.
     pub allocator: Option<Allocator>,
 }
 
@@ -125,8 +123,12 @@ pub struct Node {
     pub cores: usize,
     /// The log.
     pub log: Log,
-    /// The length of the log's file, in bytes.
+    /// The length of the file that the log is written to, in bytes.
     pub aof_size: AtomicU64,
+    /// The length of the log's files before that one.
+    pub aof_earlier_size: AtomicU64,
+    /// The length of all of them at the start.
+    pub aof_base_size: AtomicU64,
     pub(crate) log_closed: Notify,
     /// Who is connected.
     pub clients: Clients,
@@ -150,8 +152,6 @@ pub struct Node {
     pub expires_actively: AtomicBool,
     /// Whether the timer does nothing (DEBUG PAUSE-CRON).
     pub cron_paused: AtomicBool,
-    /// Bytes that were in use at the start.
-    pub memory_at_start: usize,
     /// Start-up.
     pub loading: Loading,
     /// Stopping.
@@ -163,7 +163,6 @@ pub struct Node {
     pub memory: Gauge,
     /// The allocator, where there is one to ask.
     pub allocator: Option<Allocator>,
-    pub(crate) allocated: Option<fn() -> usize>,
     reaper: Core,
 }
 
@@ -211,7 +210,7 @@ impl Node {
         let config = options.settings.config();
         let core_count = if config.threads == 0 { core::available_cores() } else { config.threads as usize };
         let node = Arc::new(Self::new(options, &config, core_count)?);
-        node.memory.startup.store(node.allocated().unwrap_or(0), Ordering::Relaxed);
+        node.memory.startup.store(node.allocated_bytes().unwrap_or(0), Ordering::Relaxed);
         let cores: Result<Vec<Core>, _> = (0..core_count).map(|index| Core::start("core", index)).collect();
         let cores = Arc::new(cores.map_err(StartError::Thread)?);
         for core in cores.iter() {
@@ -254,6 +253,8 @@ impl Node {
             cores: core_count,
             log: Log::new(core_count),
             aof_size: AtomicU64::new(0),
+            aof_earlier_size: AtomicU64::new(0),
+            aof_base_size: AtomicU64::new(0),
             log_closed: Notify::new(),
             clients: Clients::default(),
             pubsub: PubSub::default(),
@@ -266,14 +267,12 @@ impl Node {
             monitor_count: AtomicU64::new(0),
             expires_actively: AtomicBool::new(true),
             cron_paused: AtomicBool::new(false),
-            memory_at_start: options.allocated.map_or(0, |allocated| allocated()),
             loading: Loading { is_loading: AtomicBool::new(true), ..Loading::default() },
             shutdown: Shutdown::default(),
             pause: crate::commands::pause::Pause::default(),
             set_log_level: options.set_log_level,
             memory: Gauge::new(shard_count),
             allocator: options.allocator,
-            allocated: options.allocated,
             reaper: Core::start("reaper", 0).map_err(StartError::Thread)?,
         })
     }
@@ -282,7 +281,10 @@ impl Node {
     async fn load(node: &Arc<Self>, config: &Config, supervisor: ActorCell) -> Result<Core, StartError> {
         let started = time::monotonic_ns();
         let mut loaded = Shard::all(&node.layout);
+        node.loading.started_ms.store(u64::try_from(time::wall_ms()).unwrap_or(0), Ordering::Relaxed);
         let recovered = recover(node, &mut loaded).await?;
+        node.aof_earlier_size.store(recovered.earlier_bytes, Ordering::Relaxed);
+        node.aof_base_size.store(recovered.earlier_bytes + recovered.file.length(), Ordering::Relaxed);
         let keys: usize = loaded.iter().map(|shard| shard.keys()).sum();
         let mut held = loop {
             match node.shards.try_hold(node.shards.all()) {
@@ -344,13 +346,13 @@ impl Node {
     /// Bytes in use by the allocator's count, where there is one.
     #[must_use]
     pub fn allocated_bytes(&self) -> Option<usize> {
-        self.allocated.map(|allocated| allocated())
+        self.allocator.map(|allocator| (allocator.allocated)())
     }
 
     /// What allocates.
     #[must_use]
     pub fn allocator_name(&self) -> &'static str {
-        if self.allocated.is_some() { "jemalloc" } else { "libc" }
+        if self.allocator.is_some() { "jemalloc" } else { "libc" }
     }
 
     /// Whether the log has fallen so far behind that nothing more should be read from clients.
@@ -360,8 +362,15 @@ impl Node {
     }
 
     /// Frees what was taken out of databases, off the path.
-    pub(crate) fn discard(&self, discarded: Vec<Discarded>) {
-        self.reaper.spawn(async move { drop(discarded) });
+    pub(crate) fn discard(self: &Arc<Self>, discarded: Vec<Discarded>) {
+        let objects = discarded.iter().map(Discarded::objects).sum::<usize>() as u64;
+        self.stats.lazyfree_pending.fetch_add(objects, Ordering::Relaxed);
+        let node = self.clone();
+        self.reaper.spawn(async move {
+            drop(discarded);
+            node.stats.lazyfree_pending.fetch_sub(objects, Ordering::Relaxed);
+            node.stats.lazyfreed_objects.add(objects);
+        });
     }
 
     /// A connection has ended: its watches end, and its wait for a key.

@@ -54,6 +54,8 @@ fn disk_error(path: &str) -> impl FnOnce(io::Error) -> RecoveryError + '_ {
 pub(crate) struct Recovered {
     pub file: LogFile,
     pub sealer: Sealer,
+    /// Bytes of the files before that one.
+    pub earlier_bytes: u64,
 }
 
 /// Loads the keyspace and opens the log.
@@ -71,12 +73,32 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => Manifest::default(),
         Err(error) => return Err(disk_error(&manifest_path)(error)),
     };
-    let mut loader = Loader { node, shards, folder: &folder, continues: None, end: None };
+    let total = bytes_of(disk, &folder, manifest.data_files()).await?;
+    node.loading.total_bytes.store(total, Ordering::Relaxed);
+    let mut loader = Loader { node, shards, folder: &folder, done_bytes: 0, continues: None, end: None };
     for file in manifest.data_files() {
         loader.load(file, manifest.increments().last() == Some(file)).await?;
     }
     let (sealer, end) = (loader.continues, loader.end);
     open(node, manifest, &folder, &prefix, sealer, end).await
+}
+
+/// The length of files of the log together; those that are missing are found when they are loaded.
+async fn bytes_of(
+    disk: &dyn Disk,
+    folder: &str,
+    files: impl Iterator<Item = &ManifestFile>,
+) -> Result<u64, RecoveryError> {
+    let mut bytes = 0;
+    for file in files {
+        let path = format!("{folder}/{}", file.name);
+        bytes += match disk.length(&path).await {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(disk_error(&path)(error)),
+        };
+    }
+    Ok(bytes)
 }
 
 /// Loads the keyspace anew from the log that is being written, with every shard held: DEBUG LOADAOF.
@@ -98,7 +120,7 @@ pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
     let bytes = node.disk.read(&path).await.map_err(disk_error(&path))?;
     let manifest = Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path, error })?;
     let mut loaded = Shard::all(&node.layout);
-    let mut loader = Loader { node, shards: &mut loaded, folder, continues: None, end: None };
+    let mut loader = Loader { node, shards: &mut loaded, folder, done_bytes: 0, continues: None, end: None };
     for file in manifest.data_files() {
         // Nothing may be cut: the writer has the file open, and what it has written is whole.
         loader.load(file, false).await?;
@@ -135,7 +157,9 @@ async fn open(
         if !is_continued {
             write_start(&mut file, &sealer, &path).await?;
         }
-        return Ok(Recovered { file, sealer });
+        let earlier = manifest.data_files().filter(|file| file.name != last.name);
+        let earlier_bytes = bytes_of(disk, folder, earlier).await?;
+        return Ok(Recovered { file, sealer, earlier_bytes });
     }
     if manifest.base().is_none() {
         let base = manifest.next_base(prefix, BaseFormat::Rdb);
@@ -143,13 +167,14 @@ async fn open(
         write_new(disk, &path, empty_base(node)).await?;
         manifest.replace_base(base, 1).map_err(|_| RecoveryError::Missing { path })?;
     }
+    let earlier_bytes = bytes_of(disk, folder, manifest.data_files()).await?;
     let increment = manifest.next_increment(prefix, None);
     let path = format!("{folder}/{}", increment.name);
     let mut file = disk.create(&path).await.map_err(disk_error(&path))?;
     write_start(&mut file, &sealer, &path).await?;
     manifest.push_increment(increment).map_err(|_| RecoveryError::Missing { path: path.clone() })?;
     switch_manifest(disk, folder, prefix, &manifest).await?;
-    Ok(Recovered { file, sealer })
+    Ok(Recovered { file, sealer, earlier_bytes })
 }
 
 /// Makes what the life before left behind as safe as it looks. It may be in the kernel's cache alone: that life may have been
@@ -232,6 +257,8 @@ struct Loader<'a> {
     node: &'a Arc<Node>,
     shards: &'a mut Vec<Shard>,
     folder: &'a str,
+    /// Bytes of the files that are loaded.
+    done_bytes: u64,
     /// Where the log stood at the end of the file before.
     continues: Option<Sealer>,
     /// What the last file of records was found to be.
@@ -251,16 +278,17 @@ impl Loader<'_> {
         let front = disk.read_range(&path, 0, 16).await.map_err(disk_error(&path))?;
         let mut offset = 0;
         if is_rdb(&front) {
-            offset = self.load_rdb(&path, length).await?;
+            offset = self.load_rdb(&path).await?;
         }
         if offset < length || file.kind == FileKind::Increment {
             self.load_records(&path, offset, length, is_last).await?;
         }
+        self.done_bytes += length;
         Ok(())
     }
 
     /// Loads an RDB file, or the part of a log file that is one; returns where it ends.
-    async fn load_rdb(&mut self, path: &str, length: u64) -> Result<u64, RecoveryError> {
+    async fn load_rdb(&mut self, path: &str) -> Result<u64, RecoveryError> {
         let mut reader = Reader::new(simurgh_storage::LENGTH_MAX);
         let failed = |error| RecoveryError::Base { path: path.to_owned(), error };
         let mut read = 0;
@@ -276,7 +304,7 @@ impl Loader<'_> {
                     insert(self.node, self.shards, database as usize, &key, &value, expire_at_ms);
                 }
             }
-            self.progress(read, length).await;
+            self.progress(read).await;
         }
         Ok(reader.offset())
     }
@@ -302,7 +330,7 @@ impl Loader<'_> {
             while let Some(record) = replay.next_record().map_err(failed)? {
                 applier.apply(self.shards, &record, path)?;
             }
-            self.progress(read, length).await;
+            self.progress(read).await;
         }
         let end = replay.finish().map_err(failed)?;
         while let Some(record) = replay.next_record().map_err(failed)? {
@@ -327,9 +355,8 @@ impl Loader<'_> {
     }
 
     /// Lets clients be answered that loading is under way.
-    async fn progress(&self, read: u64, length: u64) {
-        self.node.loading.read_bytes.store(read, Ordering::Relaxed);
-        self.node.loading.total_bytes.store(length, Ordering::Relaxed);
+    async fn progress(&self, read: u64) {
+        self.node.loading.read_bytes.store(self.done_bytes + read, Ordering::Relaxed);
         core::yield_now().await;
     }
 }

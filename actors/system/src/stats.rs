@@ -48,6 +48,9 @@ pub struct Stats {
     pub unexpected_error_replies: Counter,
     /// Changes of the keyspace since the start: `rdb_changes_since_last_save`.
     pub changes: Counter,
+    pub lazyfreed_objects: Counter,
+    /// Objects that are being freed off the path.
+    pub lazyfree_pending: AtomicU64,
     /// Clients that met a busy shard and queued there. No field of INFO: the simulator looks whether that way was taken.
     pub queued_at_shard: Counter,
 }
@@ -73,6 +76,7 @@ impl Stats {
             &self.client_query_buffer_limit_disconnections,
             &self.client_output_buffer_limit_disconnections,
             &self.unexpected_error_replies,
+            &self.lazyfreed_objects,
         ] {
             counter.set(0);
         }

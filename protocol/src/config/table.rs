@@ -161,7 +161,7 @@ rows! {
     Dir => text("dir", "./data").protected();
     /// Go to the background.
     Daemonize => switch("daemonize", "no").start_only().refused("the server stays in the foreground; let a service manager run it, or start it with nohup and &");
-    /// The service manager that is told when the server is ready.
+    /// The service manager that is told when the server is ready; `upstart` is refused.
     Supervised => choice("supervised", "no", SUPERVISORS).start_only();
     /// A file that holds the number of the process while it runs.
     PidFile => text("pidfile", "").start_only();

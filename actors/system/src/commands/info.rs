@@ -125,7 +125,7 @@ pub fn info(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simurgh_protocol::resp::Range;
+    use crate::fixture::with_words;
 
     #[test]
     fn sizes_for_people() {
@@ -136,14 +136,9 @@ mod tests {
     }
 
     fn wanted(line: &str) -> Vec<&'static str> {
-        let mut ranges = Vec::new();
-        let mut start = 0;
-        for word in line.split(' ') {
-            ranges.push(Range { start, length: word.len() as u32 });
-            start += word.len() as u32 + 1;
-        }
-        let args = Args::new(line.as_bytes(), &ranges);
-        SECTIONS.iter().filter(|section| is_wanted(section, &args)).map(|section| section.name).collect()
+        with_words(line, |args| {
+            SECTIONS.iter().filter(|section| is_wanted(section, args)).map(|section| section.name).collect()
+        })
     }
 
     #[test]

@@ -87,6 +87,18 @@ pub(crate) fn record_event(node: &Node, name: &'static str, millis: u64) {
     lock(node).events.entry(name).or_default().add(time::wall_ms() / 1000, millis);
 }
 
+/// Notes an event if it took as long as `latency-monitor-threshold` says.
+pub(crate) fn measured(node: &Node, name: &'static str, nanos: u64) {
+    let millis = nanos / 1_000_000;
+    if millis == 0 {
+        return;
+    }
+    let least = node.configuration.current().config.latency_monitor_milliseconds_least;
+    if least.is_some_and(|least| millis >= least.max(1)) {
+        record_event(node, name, millis);
+    }
+}
+
 fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -113,7 +113,7 @@ fn look(client: &Client, shards: &mut dyn Shards) -> Picture {
         }
     }
     let keys: usize = databases.iter().sum();
-    let used = node.allocated().unwrap_or(entries);
+    let used = node.allocated_bytes().unwrap_or(entries);
     let figures = node.allocator.map_or(AllocatorFigures::default(), |allocator| (allocator.figures)());
     Picture {
         used,

@@ -30,20 +30,15 @@ fn is_secret(command: Command, args: &Args<'_>, index: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::with_words;
     use simurgh_protocol::command::{Lookup, lookup};
-    use simurgh_protocol::resp::Range;
 
     fn shown_words(line: &str) -> String {
-        let mut ranges = Vec::new();
-        let mut start = 0;
-        for word in line.split(' ') {
-            ranges.push(Range { start, length: word.len() as u32 });
-            start += word.len() as u32 + 1;
-        }
-        let args = Args::new(line.as_bytes(), &ranges);
-        let Lookup::Found(command) = lookup(args.at(0), args.get(1)) else { panic!("{line}") };
-        let words = (0..args.len()).map(|index| String::from_utf8_lossy(shown(command, &args, index)).into_owned());
-        words.collect::<Vec<_>>().join(" ")
+        with_words(line, |args| {
+            let Lookup::Found(command) = lookup(args.at(0), args.get(1)) else { panic!("{line}") };
+            let words = (0..args.len()).map(|index| String::from_utf8_lossy(shown(command, args, index)).into_owned());
+            words.collect::<Vec<_>>().join(" ")
+        })
     }
 
     #[test]

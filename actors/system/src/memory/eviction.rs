@@ -5,6 +5,7 @@
 //! command or the timer does. While it gets on, commands are allowed, as in Redis; only when no key may go are they refused.
 
 use crate::client::Client;
+use crate::commands::latency::measured;
 use crate::commands::transaction::Transaction;
 use crate::configuration::Live;
 use crate::node::Node;
@@ -60,7 +61,11 @@ impl Client {
 #[inline]
 pub(crate) fn make_room(node: &Node, live: &Live) -> Room {
     let max = live.config.max_memory_bytes as usize;
-    if max == 0 || !node.memory.is_over(node, max) || node.loading.is_loading.load(Ordering::Acquire) {
+    if max == 0
+        || !node.memory.is_over(node, max)
+        || node.pause.is_active()
+        || node.loading.is_loading.load(Ordering::Acquire)
+    {
         return Room::Enough;
     }
     evict(node, live, max)
@@ -72,6 +77,8 @@ pub(crate) async fn keep_room(node: &Node) {
     let max = live.config.max_memory_bytes as usize;
     if max == 0 {
         node.memory.rest();
+    }
+    if max == 0 || node.pause.is_active() {
         return;
     }
     while node.memory.is_over(node, max) && evict(node, &live, max) == Room::Enough && !node.shutdown.is_asked() {
@@ -105,7 +112,8 @@ fn evict(node: &Node, live: &Live, max: usize) -> Room {
         hasher: &node.layout.hasher,
         events: live.storage.events,
     };
-    let end = time::monotonic_ns().saturating_add(patience_ns(live.config.max_memory_eviction_tenacity));
+    let began_ns = time::monotonic_ns();
+    let end = began_ns.saturating_add(patience_ns(live.config.max_memory_eviction_tenacity));
     let (mut without, mut busy) = (0, 0);
     for step in 1.. {
         match evict_from_next(node, live, &terms, &mut random) {
@@ -117,6 +125,7 @@ fn evict(node: &Node, live: &Live, max: usize) -> Room {
             break;
         }
         if without >= node.layout.shards && busy == 0 {
+            measured(node, "eviction-cycle", time::monotonic_ns() - began_ns);
             return Room::None;
         }
         let is_too_busy = busy > 0 && without + busy >= node.layout.shards * BUSY_ROUNDS;
@@ -124,6 +133,7 @@ fn evict(node: &Node, live: &Live, max: usize) -> Room {
             break;
         }
     }
+    measured(node, "eviction-cycle", time::monotonic_ns() - began_ns);
     Room::Enough
 }
 
@@ -142,7 +152,9 @@ fn evict_from_next(node: &Node, live: &Live, terms: &Eviction<'_>, random: &mut 
     let _guard = AbortOnUnwind::new();
     let shard = held.get(index);
     let mut effects = Effects::new(node.log.mode() != crate::log::Mode::Off);
+    let began_ns = time::monotonic_ns();
     let freed = terms.evict_one(shard, random, &mut effects);
+    measured(node, "eviction-del", time::monotonic_ns() - began_ns);
     if effects.has_records() {
         shard.log_position = node.log.append(0, &effects);
     }

@@ -39,6 +39,8 @@ pub struct AllocatorFigures {
 /// The allocator of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator {
+    /// Bytes that the process has allocated and not freed.
+    pub allocated: fn() -> usize,
     /// Its figures.
     pub figures: fn() -> AllocatorFigures,
     /// Everything it can say, for a person.
@@ -51,12 +53,7 @@ impl Node {
     /// Bytes in use: by the allocator's count where there is one, else by the keyspace's.
     #[must_use]
     pub fn used_memory(&self) -> usize {
-        self.allocated.map_or_else(|| self.keyspace_bytes(), |allocated| allocated())
-    }
-
-    /// Bytes that the process has allocated, where the allocator can be asked.
-    pub(crate) fn allocated(&self) -> Option<usize> {
-        self.allocated.map(|allocated| allocated())
+        self.allocated_bytes().unwrap_or_else(|| self.keyspace_bytes())
     }
 
     /// Bytes that the keyspace counts.
@@ -175,7 +172,7 @@ impl Gauge {
             self.is_primed.store(all, Ordering::Relaxed);
         }
         self.read_at_ns.store(now, Ordering::Relaxed);
-        if let Some(allocated) = node.allocated() {
+        if let Some(allocated) = node.allocated_bytes() {
             let counted = self.keyspace.load(Ordering::Relaxed) + node.log.memory();
             self.rest.store(allocated as i64 - counted as i64, Ordering::Relaxed);
             self.peak.fetch_max(allocated, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! INFO memory, persistence, keyspace.
 
 use super::server::about;
-use super::{Lines, Source, human};
+use super::{Lines, Source};
 use crate::clients::ClientShared;
 use simurgh_kernel::process;
 use simurgh_storage::Database;
@@ -13,6 +13,7 @@ const TTL_SAMPLES: usize = 16;
 pub(super) fn memory(source: &mut Source<'_>, lines: &mut Lines) {
     let (node, live) = (source.node, source.node.configuration.current());
     let used = source.used_memory();
+    let startup = node.memory.startup.load(Relaxed) as u64;
     let dataset = source.sum(|shard| shard.bytes() as u64).min(used);
     let resident = process::resident_bytes();
     let peak = node.samples.note_memory(used as usize, source.now_ms / 1000);
@@ -22,9 +23,9 @@ pub(super) fn memory(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("used_memory_peak_time", peak.time_s);
     lines.field("used_memory_peak_perc", percent(used, peak.bytes as u64));
     lines.field("used_memory_overhead", used - dataset);
-    lines.field("used_memory_startup", node.memory_at_start);
+    lines.field("used_memory_startup", startup);
     lines.field("used_memory_dataset", dataset);
-    lines.field("used_memory_dataset_perc", percent(dataset, used.saturating_sub(node.memory_at_start as u64)));
+    lines.field("used_memory_dataset_perc", percent(dataset, used.saturating_sub(startup)));
     lines.field("allocator_allocated", used);
     lines.bytes("total_system_memory", about().machine_memory);
     lines.zeros(&["used_memory_lua", "used_memory_vm_eval", "used_memory_scripts_eval", "number_of_cached_scripts"]);
@@ -49,7 +50,15 @@ pub(super) fn memory(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("mem_cluster_links", 0);
     lines.field("mem_aof_buffer", node.log.backlog());
     lines.field("mem_allocator", node.allocator_name());
-    lines.zeros(&["active_defrag_running", "lazyfree_pending_objects"]);
+    lines.field("active_defrag_running", 0);
+    lines.field("lazyfree_pending_objects", node.stats.lazyfree_pending.load(Relaxed));
+    lines.field("lazyfreed_objects", node.stats.lazyfreed_objects.get());
+}
+
+/// How long loading will take if it goes on as it did; 1 before that can be told.
+fn eta_seconds(elapsed_s: u64, read: u64, total: u64) -> u64 {
+    let left = total.saturating_sub(read);
+    if elapsed_s == 0 || read == 0 { 1 } else { left.saturating_mul(elapsed_s) / read }
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -77,9 +86,9 @@ pub(super) fn persistence(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("aof_last_write_status", if node.log.refuses() { "err" } else { "ok" });
     lines.zeros(&["aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"]);
     if live.config.append_only {
-        let (size, backlog) = (node.aof_size.load(Relaxed), node.log.backlog());
+        let (size, backlog) = (node.aof_earlier_size.load(Relaxed) + node.aof_size.load(Relaxed), node.log.backlog());
         lines.field("aof_current_size", size);
-        lines.field("aof_base_size", 0);
+        lines.field("aof_base_size", node.aof_base_size.load(Relaxed));
         lines.field("aof_pending_rewrite", 0);
         lines.field("aof_buffer_length", backlog);
         lines.field("aof_pending_bio_fsync", 0);
@@ -93,7 +102,8 @@ pub(super) fn persistence(source: &mut Source<'_>, lines: &mut Lines) {
         lines.field("loading_total_bytes", total);
         lines.field("loading_loaded_bytes", read);
         lines.field("loading_loaded_perc", percent(read, total));
-        lines.field("loading_remaining_human", human(total.saturating_sub(read)));
+        let elapsed_s = (source.now_ms - node.loading.started_ms.load(Relaxed) as i64).max(0) as u64 / 1000;
+        lines.field("loading_eta_seconds", eta_seconds(elapsed_s, read, total));
     }
 }
 
