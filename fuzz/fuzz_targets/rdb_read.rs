@@ -2,7 +2,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use simurgh_protocol::config::{Config, Settings};
+use simurgh_storage::KeyHasher;
 use simurgh_storage::rdb::read::{ReadError, Reader};
+use simurgh_storage::rdb::string::STRING_BYTES_MAX;
+use simurgh_storage::rdb::value::Loading;
+use std::sync::LazyLock;
+
+static SETTINGS: LazyLock<Config> = LazyLock::new(|| Settings::default().config());
+static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::new(1));
 
 fn read(bytes: &[u8], chunk: usize) -> (Vec<String>, Result<bool, ReadError>) {
     let mut reader = Reader::default();
@@ -19,7 +27,8 @@ fn read(bytes: &[u8], chunk: usize) -> (Vec<String>, Result<bool, ReadError>) {
 }
 
 fn drain(reader: &mut Reader, seen: &mut Vec<String>) -> Result<(), ReadError> {
-    while let Some(item) = reader.next_item()? {
+    let loading = Loading { packing: &SETTINGS.packing, hasher: &HASHER, string_bytes_max: STRING_BYTES_MAX };
+    while let Some(item) = reader.next_item(&loading)? {
         seen.push(format!("{item:?}"));
     }
     Ok(())

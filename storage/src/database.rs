@@ -9,6 +9,7 @@ use crate::collection::Collection;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::key_hash::{Key, slot_of};
 use crate::prefetch::{CACHE_LINE, prefetch};
+use crate::rdb::value::Loaded;
 use crate::slot_table::{Place, SlotTable};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -143,6 +144,11 @@ impl Database {
         access: u32,
     ) {
         self.insert_entry(key, Entry::new(key.bytes, value, encoding, expires_at, access));
+    }
+
+    /// Adds a key that is not there, with a value from a file.
+    pub fn insert_loaded(&mut self, key: &Key<'_>, value: Loaded<'_>, expires_at: Option<i64>, access: u32) {
+        self.insert_entry(key, value.into_entry(key.bytes, expires_at, access));
     }
 
     /// Adds an entry whose key is not there.

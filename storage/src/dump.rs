@@ -1,14 +1,16 @@
 //! DUMP and RESTORE: a value as a payload of bytes and back. The payload's format is in `rdb/dump.rs`.
 //!
-//! What a RESTORE did is recorded as `SET key value [PXAT ms]`: the payload may come from a server whose version the next reader
-//! of the log refuses (Redis and Valkey refuse each other's newest), and a time to live must become a time. `IDLETIME` and
+//! What a RESTORE did is recorded as `SET key value [PXAT ms]`, or as a RESTORE with a payload of ours: the one that came may be from a
+//! server whose version the next reader of the log refuses (Redis and Valkey refuse each other's newest), and a time to live must
+//! become a time. `IDLETIME` and
 //! `FREQ` are lost in a replay, as every other access is.
 
 use crate::access::{AccessPolicy, lfu_of_frequency, lru_of_idle};
 use crate::context::Context;
-use crate::entry::{Entry, Value};
+use crate::key_hash::Key;
 use crate::notify::Class;
-use crate::rdb::dump::{Restored, dump_string, restore as read_payload};
+use crate::rdb::dump::{dump as write_payload, restore as read_payload};
+use crate::rdb::value::Loading;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 
@@ -23,8 +25,7 @@ pub fn dump(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
         cx.reply.null();
         return Ok(());
     };
-    let value = entry.string().map_err(|_| CommandError::Text("ERR only strings can be dumped yet"))?;
-    value.with_text(|text| dump_string(&mut payload, text));
+    write_payload(&mut payload, entry);
     cx.reply.bulk(&payload);
     Ok(())
 }
@@ -118,8 +119,8 @@ pub fn restore(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
         return Err(CommandError::Text("ERR Invalid TTL value, must be >= 0"));
     }
     let bytes_max = usize::try_from(cx.settings.bulk_max).unwrap_or(usize::MAX);
-    let Restored::String(bytes) =
-        read_payload(args.at(3), bytes_max).map_err(|error| CommandError::Owned(error.to_string()))?;
+    let loading = Loading { packing: &cx.settings.packing, hasher: &cx.layout.hasher, string_bytes_max: bytes_max };
+    let loaded = read_payload(args.at(3), &loading).map_err(|error| CommandError::Owned(error.to_string()))?;
     let expires_at = match deadline(cx, ttl_ms, options.is_absolute) {
         Deadline::Never => None,
         Deadline::At(at) => Some(at),
@@ -132,19 +133,38 @@ pub fn restore(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
             return Ok(());
         }
     };
-    let (value, access) = (Value::from_bytes(&bytes), options.access(cx.settings.access, cx.now_ms));
-    let old_type = cx.put(&key, Entry::new(key.bytes, value, value.encoding(), expires_at, access));
+    let access = options.access(cx.settings.access, cx.now_ms);
+    let entry = loaded.into_entry(key.bytes, expires_at, access);
+    let new_type = entry.view().type_name();
+    let old_type = cx.put(&key, entry);
     cx.notify(Class::GENERIC, "restore", &key);
-    cx.notify_overwritten(&key, old_type, "string");
+    cx.notify_overwritten(&key, old_type, new_type);
     cx.effects.change();
-    match expires_at {
-        None => cx.log_instead(&[b"SET", key.bytes, &bytes]),
-        Some(at) => {
-            cx.log_instead(&[b"SET", key.bytes, &bytes, b"PXAT", itoa::Buffer::new().format(at).as_bytes()]);
-        }
-    }
+    log_restored(cx, &key);
     cx.reply.ok();
     Ok(())
+}
+
+/// Records what is under a key now: a string as SET, anything else as RESTORE with a payload of ours.
+fn log_restored(cx: &mut Context<'_>, key: &Key<'_>) {
+    let Some(entry) = cx.peek(key) else { return };
+    let (mut digits, expires_at) = (itoa::Buffer::new(), entry.expires_at());
+    let at = digits.format(expires_at.unwrap_or(0)).as_bytes();
+    match (entry.string(), expires_at) {
+        (Ok(value), None) => {
+            let text = value.to_vec();
+            cx.log_instead(&[b"SET", key.bytes, &text]);
+        }
+        (Ok(value), Some(_)) => {
+            let text = value.to_vec();
+            cx.log_instead(&[b"SET", key.bytes, &text, b"PXAT", at]);
+        }
+        (Err(_), _) => {
+            let mut payload = Vec::new();
+            write_payload(&mut payload, entry);
+            cx.log_instead(&[b"RESTORE", key.bytes, at, &payload, b"REPLACE", b"ABSTTL"]);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::effects::Effects;
 use crate::key_hash::KeyHasher;
 use crate::notify::Class;
 use crate::random::Random;
+use crate::rdb::value::Loading;
 use crate::shard::{Layout, Shard};
 use simurgh_protocol::resp::{Protocol, Range};
 use simurgh_protocol::{Args, CommandError, Reply};
@@ -62,6 +63,15 @@ impl Fixture {
             block: None,
             events: Vec::new(),
             log: Vec::new(),
+        }
+    }
+
+    /// What values are built with.
+    pub fn loading(&self) -> Loading<'_> {
+        Loading {
+            packing: &self.settings.packing,
+            hasher: &self.layout.hasher,
+            string_bytes_max: crate::rdb::string::STRING_BYTES_MAX,
         }
     }
 

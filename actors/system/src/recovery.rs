@@ -19,7 +19,8 @@ use simurgh_storage::aof::manifest::{BaseFormat, FileKind, Manifest, ManifestFil
 use simurgh_storage::aof::replay::{End, Options, Record, Replay};
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::rdb::read::{Item, Reader, is_rdb};
-use simurgh_storage::{Context, Discarded, Effects, Encoding, Random, Shard, Shards, Value};
+use simurgh_storage::rdb::value::{Loaded, Loading};
+use simurgh_storage::{Context, Discarded, Effects, Random, Shard, Shards};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -289,7 +290,13 @@ impl Loader<'_> {
 
     /// Loads an RDB file, or the part of a log file that is one; returns where it ends.
     async fn load_rdb(&mut self, path: &str) -> Result<u64, RecoveryError> {
-        let mut reader = Reader::new(simurgh_storage::LENGTH_MAX);
+        let mut reader = Reader::new();
+        let live = self.node.configuration.current();
+        let loading = Loading {
+            packing: &live.storage.packing,
+            hasher: &self.node.layout.hasher,
+            string_bytes_max: simurgh_storage::LENGTH_MAX,
+        };
         let failed = |error| RecoveryError::Base { path: path.to_owned(), error };
         let mut read = 0;
         while !reader.is_ended() {
@@ -299,9 +306,9 @@ impl Loader<'_> {
                 reader.finish();
             }
             reader.feed(&piece);
-            while let Some(item) = reader.next_item().map_err(failed)? {
-                if let Item::String { database, key, value, expire_at_ms, .. } = item {
-                    insert(self.node, self.shards, database as usize, &key, &value, expire_at_ms);
+            while let Some(item) = reader.next_item(&loading).map_err(failed)? {
+                if let Item::Key { database, key, value, expire_at_ms, .. } = item {
+                    insert(self.node, self.shards, database as usize, &key, value, expire_at_ms);
                 }
             }
             self.progress(read).await;
@@ -361,15 +368,13 @@ impl Loader<'_> {
     }
 }
 
-fn insert(node: &Node, shards: &mut [Shard], database: usize, key: &[u8], value: &[u8], expires_at: Option<i64>) {
+fn insert(node: &Node, shards: &mut [Shard], database: usize, key: &[u8], value: Loaded<'_>, expires_at: Option<i64>) {
     let key = node.layout.hasher.key(key);
     let shard = &mut shards[node.layout.shard_of(&key)];
     if database >= node.layout.databases || shard.database(database).get(&key).is_some() {
         return;
     }
-    let value = Value::from_bytes(value);
-    let encoding: Encoding = value.encoding();
-    shard.database_mut(database).insert(&key, value, encoding, expires_at, 0);
+    shard.database_mut(database).insert_loaded(&key, value, expires_at, 0);
 }
 
 /// Runs records as commands.

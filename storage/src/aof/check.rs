@@ -2,7 +2,10 @@
 //! An RDB file at the front (a base, or an old single-file log that was rewritten) is read too.
 
 use super::replay::{Cut, Options, Reason, Replay, ReplayError};
+use crate::key_hash::KeyHasher;
 use crate::rdb::read::{ReadError, Reader, is_rdb};
+use crate::rdb::value::Loading;
+use simurgh_protocol::config::{Packing, Settings};
 use std::fmt;
 
 /// What is wrong with a file, if anything.
@@ -59,6 +62,9 @@ pub struct Check {
     fed: u64,
     rdb_bytes: u64,
     records: u64,
+    /// The values of an RDB part are built, to see that they can be.
+    packing: Packing,
+    hasher: KeyHasher,
 }
 
 #[derive(Debug)]
@@ -75,7 +81,14 @@ const SIGNATURE_BYTES: usize = b"VALKEY".len();
 
 impl Default for Check {
     fn default() -> Self {
-        Self { stage: Stage::Front(Vec::new()), fed: 0, rdb_bytes: 0, records: 0 }
+        Self {
+            stage: Stage::Front(Vec::new()),
+            fed: 0,
+            rdb_bytes: 0,
+            records: 0,
+            packing: Settings::default().config().packing,
+            hasher: KeyHasher::new(0),
+        }
     }
 }
 
@@ -138,8 +151,10 @@ impl Check {
 
     fn read_rdb(&mut self) {
         let Stage::Rdb(reader) = &mut self.stage else { return };
+        let (packing, hasher) = (&self.packing, &self.hasher);
+        let loading = Loading { packing, hasher, string_bytes_max: crate::LENGTH_MAX };
         loop {
-            match reader.next_item() {
+            match reader.next_item(&loading) {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(error) => {

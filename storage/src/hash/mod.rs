@@ -41,6 +41,7 @@ use crate::listpack::{Item, Listpack};
 use crate::packed_or::{Form, PackedOr};
 use crate::random::Random;
 use packed::{PAIR, TRIPLE};
+use simurgh_protocol::config::Packing;
 use table::Table;
 
 /// A value that holds fields.
@@ -90,8 +91,12 @@ pub(crate) struct Limits<'a> {
 impl<'a> Limits<'a> {
     /// Those of the configuration.
     pub fn of(cx: &Context<'a>) -> Self {
-        let packing = &cx.settings.packing;
-        Self { entries: packing.hash_entries, value: packing.hash_value, hasher: &cx.layout.hasher }
+        Self::new(&cx.settings.packing, &cx.layout.hasher)
+    }
+
+    /// Those of `packing`.
+    pub fn new(packing: &Packing, hasher: &'a KeyHasher) -> Self {
+        Self { entries: packing.hash_entries, value: packing.hash_value, hasher }
     }
 
     fn allow(&self, text: &[u8]) -> bool {

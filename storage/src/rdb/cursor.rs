@@ -18,6 +18,18 @@ pub enum Fault {
     /// Compressed data that does not unpack to what it claims.
     #[error("invalid LZF compressed string")]
     Lzf,
+    /// A packed block, a node or a group that no server writes.
+    #[error("malformed packed data")]
+    Packed,
+    /// A score that is no number.
+    #[error("a score that is not a number")]
+    Score,
+    /// An element, field or name that stands twice.
+    #[error("an element that stands twice")]
+    Repeated,
+    /// A collection without elements.
+    #[error("a collection without elements")]
+    Empty,
 }
 
 /// Bytes and how far they were read.

@@ -4,16 +4,15 @@
 //! type value | version, 2 bytes little endian | CRC-64 of everything before it, 8 bytes little endian
 //! ```
 //!
-//! We write version 10, which Redis from 7.0 on and Valkey restore; a number or short text is written byte for byte as they do
-//! (long texts they compress, we do not). We read every version of both. Unlike they do, we do not let a value
+//! We write version 10, which Redis from 7.0 on and Valkey restore, but for hashes with expiring fields; a number or short text is
+//! written byte for byte as they do (long texts they compress, we do not). We read every version of both. Unlike they do, we do not let a value
 //! reach into the footer: `\0\5abc` is refused here, and restored as `abc\n\0` there.
 
 use super::crc64::crc64;
 use super::cursor::Cursor;
-use super::kind::type_name;
-use super::string::{read_string, write_string};
-use super::{REDIS_VERSION_MAX, TYPE_STRING, VALKEY_VERSIONS, VERSION_WRITTEN};
-use std::borrow::Cow;
+use super::value::{Loaded, Loading, Refusal, kind_of, read_value, version_of, write_value};
+use super::{REDIS_VERSION_MAX, VALKEY_VERSIONS};
+use crate::entry::EntryRef;
 
 /// Why a payload is refused; the text is the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,21 +28,22 @@ pub enum DumpError {
     Unsupported(&'static str),
 }
 
-/// What a payload holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Restored<'a> {
-    /// A string.
-    String(Cow<'a, [u8]>),
-}
-
-/// Appends the payload of a string.
-pub fn dump_string(out: &mut Vec<u8>, value: &[u8]) {
+/// Appends the payload of an entry's value.
+pub fn dump(out: &mut Vec<u8>, entry: EntryRef<'_>) {
     let start = out.len();
-    out.push(TYPE_STRING);
-    write_string(out, value);
-    out.extend_from_slice(&VERSION_WRITTEN.to_le_bytes());
+    let kind = kind_of(entry);
+    out.push(kind);
+    write_value(out, entry);
+    out.extend_from_slice(&version_of(kind).to_le_bytes());
     let sum = crc64(0, &out[start..]);
     out.extend_from_slice(&sum.to_le_bytes());
+}
+
+/// Appends the payload of a value that was read.
+pub fn dump_loaded(out: &mut Vec<u8>, value: Loaded<'_>) {
+    let entry = value.into_entry(b"", None, 0);
+    dump(out, entry.view());
+    entry.free();
 }
 
 /// Checks version and sum; returns type and value without the footer.
@@ -55,20 +55,22 @@ pub fn verify(payload: &[u8]) -> Result<&[u8], DumpError> {
     if known && u64::from_le_bytes(*sum) == crc64(0, summed) { Ok(body) } else { Err(DumpError::VersionOrChecksum) }
 }
 
-/// Checks a payload and reads its value, of at most `bytes_max` bytes.
-pub fn restore(payload: &[u8], bytes_max: usize) -> Result<Restored<'_>, DumpError> {
+/// Checks a payload and reads its value.
+pub fn restore<'a>(payload: &'a [u8], loading: &Loading<'_>) -> Result<Loaded<'a>, DumpError> {
     let mut cursor = Cursor::new(verify(payload)?);
-    match cursor.byte().map_err(|_| DumpError::Format)? {
-        // Bytes after the value are ignored, as there.
-        TYPE_STRING => read_string(&mut cursor, bytes_max).map(Restored::String).map_err(|_| DumpError::Format),
-        other => Err(type_name(other).map_or(DumpError::Format, DumpError::Unsupported)),
-    }
+    let kind = cursor.byte().map_err(|_| DumpError::Format)?;
+    // Bytes after the value are ignored, as there.
+    read_value(kind, &mut cursor, loading).map_err(|refusal| match refusal {
+        Refusal::Fault(_) | Refusal::Unknown(_) => DumpError::Format,
+        Refusal::Unsupported(name) => DumpError::Unsupported(name),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rdb::string::STRING_BYTES_MAX;
+    use crate::entry::Entry;
+    use crate::fixture::Fixture;
     use proptest::prelude::*;
 
     fn payload(body: &[u8], version: u16) -> Vec<u8> {
@@ -80,7 +82,16 @@ mod tests {
     }
 
     fn restored(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
-        restore(payload, STRING_BYTES_MAX).map(|Restored::String(value)| value.into_owned())
+        match restore(payload, &Fixture::new().loading())? {
+            Loaded::String(value) => Ok(value.into_owned()),
+            Loaded::Collection(_) => panic!("a collection where a string was dumped"),
+        }
+    }
+
+    fn dump_string(out: &mut Vec<u8>, value: &[u8]) {
+        let entry: Entry = Loaded::String(value.into()).into_entry(b"key", None, 0);
+        dump(out, entry.view());
+        entry.free();
     }
 
     /// Redis 7.0.15 gave these bytes.
@@ -129,7 +140,7 @@ mod tests {
         for body in [&b"\0\x81\0\0\0\0\0\0\0\x03abc"[..], b"\0\x80\0\0\0\x03abc", b"\0\x03abcdef"] {
             assert_eq!(restored(&payload(body, 1)).unwrap(), b"abc", "{body:?}");
         }
-        assert_eq!(restored(&payload(b"\x12\x00", 10)), Err(DumpError::Unsupported("list")));
+        assert_eq!(restored(&payload(b"\x07\x00", 10)), Err(DumpError::Unsupported("module value")));
     }
 
     proptest! {
@@ -145,7 +156,7 @@ mod tests {
 
         #[test]
         fn any_body_is_safe(body in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = restored(&payload(&body, 10));
+            let _ = restore(&payload(&body, 10), &Fixture::new().loading());
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod length;
 pub mod lzf;
 pub mod read;
 pub mod string;
+pub mod value;
 pub mod write;
 pub mod ziplist;
 pub mod zipmap;

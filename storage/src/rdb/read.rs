@@ -1,17 +1,16 @@
-//! Reads an RDB file, chunk by chunk: what Redis up to version 15 (8.10) and Valkey 80 (9.1) write, of which strings are taken and
-//! anything else is refused by name and offset. A value of a type that is not built yet must never be skipped: that would be
-//! silent data loss.
+//! Reads an RDB file, chunk by chunk: what Redis up to version 15 (8.10) and Valkey 80 (9.1) write. A value of a type that is not
+//! built is refused by name and offset, never skipped: that would be silent data loss.
 //!
 //! Memory is bounded by the largest single entry, and nothing is allocated for a length before its bytes are there. What was
 //! handed out counts only once [`Item::End`] came: only then is the file's sum known to fit.
 
 use super::crc64::crc64;
 use super::cursor::{Cursor, Fault};
-use super::kind::type_name;
 use super::length::read_length;
-use super::string::{STRING_BYTES_MAX, read_string};
+use super::string::read_string;
+use super::value::{Loaded, Loading, Refusal, read_value, refusal_of};
 use super::write::Access;
-use super::{REDIS_VERSION_MAX, TYPE_STRING, VALKEY_VERSIONS, opcode};
+use super::{REDIS_VERSION_MAX, VALKEY_VERSIONS, opcode};
 use std::borrow::Cow;
 
 const HEADER_BYTES: usize = 9;
@@ -25,7 +24,7 @@ pub fn is_rdb(front: &[u8]) -> bool {
 }
 
 /// One entry of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Item<'a> {
     /// An auxiliary field.
     Aux {
@@ -43,14 +42,14 @@ pub enum Item<'a> {
         /// Keys that expire.
         expires: u64,
     },
-    /// A key that holds a string.
-    String {
+    /// A key with its value.
+    Key {
         /// The database.
         database: u32,
         /// The key.
         key: Cow<'a, [u8]>,
         /// The value.
-        value: Cow<'a, [u8]>,
+        value: Loaded<'a>,
         /// When it expires, in ms since 1970; may have passed.
         expire_at_ms: Option<i64>,
         /// What is known of its use.
@@ -107,14 +106,14 @@ pub enum ReadError {
 }
 
 /// The reader of one file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reader {
     buffer: Vec<u8>,
     state: State,
 }
 
 /// Apart from the buffer, so that entries can borrow from that while this moves on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// File offset of the buffer's first byte.
     buffer_offset: u64,
@@ -127,7 +126,6 @@ struct State {
     database: u32,
     expire_at_ms: Option<i64>,
     access: Access,
-    string_bytes_max: usize,
     ended: bool,
 }
 
@@ -138,41 +136,10 @@ enum Step<'a> {
     Starved,
 }
 
-/// Why an entry was not taken.
-enum Refusal {
-    Fault(Fault),
-    Unsupported(&'static str),
-    Unknown(u8),
-}
-
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-impl Default for Reader {
-    fn default() -> Self {
-        Self::new(STRING_BYTES_MAX)
-    }
-}
-
 impl Reader {
-    /// At the front of a file; strings longer than `string_bytes_max` are refused.
-    pub fn new(string_bytes_max: usize) -> Self {
-        let state = State {
-            buffer_offset: 0,
-            scan: 0,
-            look_again: 0,
-            sum: 0,
-            version: None,
-            database: 0,
-            expire_at_ms: None,
-            access: Access::Unknown,
-            string_bytes_max,
-            ended: false,
-        };
-        Self { buffer: Vec::new(), state }
+    /// At the front of a file.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Takes the file's next bytes. Call [`Reader::next_item`] until it has no more before feeding again.
@@ -187,14 +154,14 @@ impl Reader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next entry; none when more bytes are needed, and after [`Item::End`].
-    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, ReadError> {
+    /// The next entry, its value built as `loading` says; none when more bytes are needed, and after [`Item::End`].
+    pub fn next_item(&mut self, loading: &Loading<'_>) -> Result<Option<Item<'_>>, ReadError> {
         let Self { buffer, state } = self;
         if buffer.len() < state.look_again {
             return Ok(None);
         }
         loop {
-            match state.step(buffer)? {
+            match state.step(buffer, loading)? {
                 Step::Item(item) => return Ok(Some(item)),
                 Step::Advanced => {}
                 Step::Starved => return Ok(None),
@@ -228,7 +195,7 @@ impl State {
         self.buffer_offset + self.scan as u64
     }
 
-    fn step<'a>(&mut self, buffer: &'a [u8]) -> Result<Step<'a>, ReadError> {
+    fn step<'a>(&mut self, buffer: &'a [u8], loading: &Loading<'_>) -> Result<Step<'a>, ReadError> {
         if self.ended {
             return Ok(Step::Starved);
         }
@@ -236,7 +203,7 @@ impl State {
         let Some(version) = self.version else { return self.step_header(rest) };
         let offset = self.offset();
         let mut cursor = Cursor::new(rest);
-        match self.read_entry(&mut cursor, version) {
+        match self.read_entry(&mut cursor, version, loading) {
             Ok(step) => {
                 let consumed = cursor.consumed();
                 self.scan += consumed;
@@ -265,7 +232,12 @@ impl State {
         Ok(Step::Advanced)
     }
 
-    fn read_entry<'a>(&mut self, cursor: &mut Cursor<'a>, version: u16) -> Result<Step<'a>, Refusal> {
+    fn read_entry<'a>(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        version: u16,
+        loading: &Loading<'_>,
+    ) -> Result<Step<'a>, Refusal> {
         match cursor.byte()? {
             opcode::DATABASE => {
                 self.database = u32::try_from(read_length(cursor)?).map_err(|_| Fault::Length)?;
@@ -284,8 +256,8 @@ impl State {
                 return Ok(Step::Item(Item::Resize { database: self.database, keys, expires }));
             }
             opcode::AUX => {
-                let name = read_string(cursor, self.string_bytes_max)?;
-                let value = read_string(cursor, self.string_bytes_max)?;
+                let name = read_string(cursor, loading.string_bytes_max)?;
+                let value = read_string(cursor, loading.string_bytes_max)?;
                 return Ok(Step::Item(Item::Aux { name, value }));
             }
             opcode::END => {
@@ -297,19 +269,21 @@ impl State {
             }
             opcode::FUNCTION | opcode::FUNCTION_EARLY => return Err(Refusal::Unsupported("function library")),
             opcode::MODULE_AUX => return Err(Refusal::Unsupported("module's data")),
-            TYPE_STRING => return self.read_string_key(cursor),
-            other => return Err(type_name(other).map_or(Refusal::Unknown(other), Refusal::Unsupported)),
+            kind => return self.read_key(kind, cursor, loading),
         }
         Ok(Step::Advanced)
     }
 
-    fn read_string_key<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Step<'a>, Refusal> {
-        let key = read_string(cursor, self.string_bytes_max)?;
-        let value = read_string(cursor, self.string_bytes_max)?;
+    fn read_key<'a>(&mut self, kind: u8, cursor: &mut Cursor<'a>, loading: &Loading<'_>) -> Result<Step<'a>, Refusal> {
+        if let Some(refusal) = refusal_of(kind) {
+            return Err(refusal);
+        }
+        let key = read_string(cursor, loading.string_bytes_max)?;
+        let value = read_value(kind, cursor, loading)?;
         // Taken only now that the key is whole: a key that is read again after more bytes came still needs them.
         let expire_at_ms = self.expire_at_ms.take();
         let access = std::mem::replace(&mut self.access, Access::Unknown);
-        Ok(Step::Item(Item::String { database: self.database, key, value, expire_at_ms, access }))
+        Ok(Step::Item(Item::Key { database: self.database, key, value, expire_at_ms, access }))
     }
 
     /// `entry` is the end marker and, in files that have one, the sum.

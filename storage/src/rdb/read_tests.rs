@@ -2,16 +2,18 @@
 
 use super::super::write::{Origin, Writer};
 use super::*;
+use crate::fixture::Fixture;
 use proptest::prelude::*;
 
 type Keys = Vec<(u32, Vec<u8>, Vec<u8>, Option<i64>, Access)>;
 
 fn read(bytes: &[u8], chunk: usize) -> Result<(Keys, u64), ReadError> {
+    let fixture = Fixture::new();
     let mut reader = Reader::default();
     let mut keys = Keys::new();
     let mut drain = |reader: &mut Reader| -> Result<(), ReadError> {
-        while let Some(item) = reader.next_item()? {
-            if let Item::String { database, key, value, expire_at_ms, access } = item {
+        while let Some(item) = reader.next_item(&fixture.loading())? {
+            if let Item::Key { database, key, value: Loaded::String(value), expire_at_ms, access } = item {
                 keys.push((database, key.into_owned(), value.into_owned(), expire_at_ms, access));
             }
         }
@@ -42,7 +44,9 @@ fn sample() -> (Vec<u8>, Keys) {
         if database.replace(*of) != Some(*of) {
             writer.database(&mut out, *of, 2, 1);
         }
-        writer.string(&mut out, key, value, *expire_at_ms, *access);
+        let entry = Loaded::String(value.into()).into_entry(key, *expire_at_ms, 0);
+        writer.key(&mut out, entry.view(), *access);
+        entry.free();
     }
     writer.end(&mut out);
     (out, keys)
@@ -63,10 +67,10 @@ fn empty_bases_of_real_servers() {
     for bytes in [redis_8, valkey_9] {
         assert_eq!(read(bytes, 7), Ok((vec![], bytes.len() as u64)));
     }
-    let mut reader = Reader::default();
+    let (fixture, mut reader) = (Fixture::new(), Reader::default());
     reader.feed(redis_8);
     reader.feed(b"*1\r\n$4\r\nPING\r\n");
-    while reader.next_item().unwrap().is_some() {}
+    while reader.next_item(&fixture.loading()).unwrap().is_some() {}
     assert_eq!((reader.offset(), reader.rest()), (redis_8.len() as u64, &b"*1\r\n$4\r\nPING\r\n"[..]));
 }
 
@@ -99,7 +103,10 @@ fn old_files_and_switched_off_sums() {
 #[test]
 fn refused_by_name_and_offset() {
     let after_header = |entry: &[u8]| read(&[b"REDIS0011", entry].concat(), 100).unwrap_err();
-    assert_eq!(after_header(b"\x12k").to_string(), "this file holds a list at byte 9: that type is not built yet");
+    assert_eq!(
+        after_header(b"\x06k").to_string(),
+        "this file holds a module value at byte 9: that type is not built yet"
+    );
     assert_eq!(
         after_header(b"\xf5\x01x").to_string(),
         "this file holds a function library at byte 9: that type is not built yet"

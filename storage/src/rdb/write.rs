@@ -1,15 +1,18 @@
-//! Writes an RDB file of strings, piece by piece into the caller's buffer, in the version that Redis 7.0 and later and
+//! Writes an RDB file, piece by piece into the caller's buffer, in the version that Redis 7.0 and later and
 //! Valkey read.
 
 use super::crc64::crc64;
 use super::length::write_length;
 use super::string::write_string;
-use super::{TYPE_STRING, VERSION_WRITTEN, opcode};
+use super::value::{kind_of, write_value};
+use super::{VERSION_WRITTEN, opcode};
+use crate::entry::EntryRef;
 
 /// How a key is to be evicted, if that is kept (`maxmemory-policy`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Access {
     /// Not known.
+    #[default]
     Unknown,
     /// Seconds since it was last used (LRU policies).
     IdleSeconds(u64),
@@ -69,8 +72,9 @@ impl Writer {
         });
     }
 
-    /// A key that holds a string.
-    pub fn string(&mut self, out: &mut Vec<u8>, key: &[u8], value: &[u8], expire_at_ms: Option<i64>, access: Access) {
+    /// A key with its value.
+    pub fn key(&mut self, out: &mut Vec<u8>, entry: EntryRef<'_>, access: Access) {
+        let expire_at_ms = entry.expires_at();
         self.append(out, |out| {
             if let Some(expire_at_ms) = expire_at_ms {
                 out.push(opcode::EXPIRE_MS);
@@ -84,9 +88,9 @@ impl Writer {
                 }
                 Access::Frequency(frequency) => out.extend_from_slice(&[opcode::FREQUENCY, frequency]),
             }
-            out.push(TYPE_STRING);
-            write_string(out, key);
-            write_string(out, value);
+            out.push(kind_of(entry));
+            write_string(out, entry.key());
+            write_value(out, entry);
         });
     }
 

@@ -32,6 +32,7 @@ use crate::member::Member;
 use crate::packed_or::{Form, PackedOr};
 use crate::random::Random;
 use packed::{PackedSet, Which};
+use simurgh_protocol::config::Packing;
 
 /// A value that holds members.
 #[derive(Clone, Debug, Default)]
@@ -74,9 +75,14 @@ impl<'a> Limits<'a> {
     /// Those of the configuration.
     #[must_use]
     pub fn of(cx: &Context<'a>) -> Self {
-        let packing = &cx.settings.packing;
+        Self::new(&cx.settings.packing, &cx.layout.hasher)
+    }
+
+    /// Those of `packing`.
+    #[must_use]
+    pub fn new(packing: &Packing, hasher: &'a KeyHasher) -> Self {
         let integers = packing.set_integers.min(INTEGERS_MAX);
-        Self { integers, entries: packing.set_entries, value: packing.set_value, hasher: &cx.layout.hasher }
+        Self { integers, entries: packing.set_entries, value: packing.set_value, hasher }
     }
 }
 

@@ -41,6 +41,7 @@ use crate::packed_or::{Form, PackedOr};
 use crate::scored::ScoredDict;
 use packed::Pairs;
 use simurgh_protocol::Reply;
+use simurgh_protocol::config::Packing;
 use simurgh_protocol::number::format_f64;
 use std::ops::Range;
 
@@ -62,12 +63,17 @@ impl<'a> Limits<'a> {
     /// Those of the configuration.
     #[must_use]
     pub fn of(cx: &Context<'a>) -> Self {
-        let packing = &cx.settings.packing;
-        Self { entries: packing.sorted_set_entries, value: packing.sorted_set_value, hasher: &cx.layout.hasher }
+        Self::new(&cx.settings.packing, &cx.layout.hasher)
+    }
+
+    /// Those of `packing`.
+    #[must_use]
+    pub fn new(packing: &Packing, hasher: &'a KeyHasher) -> Self {
+        Self { entries: packing.sorted_set_entries, value: packing.sorted_set_value, hasher }
     }
 
     /// Whether a set of so many members, the longest of this length, is packed.
-    fn allow(&self, count: usize, longest: usize) -> bool {
+    pub(crate) fn allow(&self, count: usize, longest: usize) -> bool {
         count as u64 <= self.entries && longest as u64 <= self.value
     }
 }
