@@ -424,6 +424,7 @@ impl<'a> Context<'a> {
         let (database, index) = (self.database, self.layout.shard_of(key));
         let shard = self.shards.shard(index);
         shard.key_changed(database, key.bytes);
+        self.effects.touch(key.bytes);
         if shard.is_awaited(database, key.bytes) {
             self.effects.ready.push_back(ReadyKey { database, key: key.bytes.into() });
         }

@@ -28,6 +28,10 @@ pub struct Effects {
     pub keeps_expired: bool,
     /// Keyspace events in the order in which they happened; whoever delivers them takes them away.
     pub events: Vec<Event>,
+    /// Whether anybody wants to know which keys change (client-side caching).
+    pub watching: bool,
+    /// What has changed, if so; whoever tells of it takes it away.
+    pub touched: Vec<Touched>,
     /// Keys that commands wait for and that have changed, in the order in which they did.
     pub ready: VecDeque<ReadyKey>,
     /// The command that ran has found nothing and wants to wait.
@@ -45,6 +49,15 @@ pub struct Effects {
     /// Where the records of the command or transaction under way begin.
     group: Option<Group>,
     in_transaction: bool,
+}
+
+/// What a command has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// A key, in whatever database.
+    Key(Box<[u8]>),
+    /// A flush: any key.
+    All,
 }
 
 /// The start of records that must take effect together.
@@ -107,6 +120,28 @@ impl Effects {
     pub(crate) fn tell(&mut self, wanted: Class, class: Class, name: &'static str, database: usize, key: &[u8]) {
         if wanted.meets(class) {
             self.events.push(Event { class, name, database, key: key.into() });
+        }
+    }
+
+    /// Whether there is something to tell others of.
+    #[must_use]
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.events.is_empty() || !self.touched.is_empty()
+    }
+
+    /// Notes that a key has changed, for those who have it in their caches.
+    #[inline]
+    pub(crate) fn touch(&mut self, key: &[u8]) {
+        if self.watching {
+            self.touched.push(Touched::Key(key.into()));
+        }
+    }
+
+    /// Notes that a database was emptied.
+    pub(crate) fn touch_all(&mut self) {
+        if self.watching {
+            self.touched.push(Touched::All);
         }
     }
 

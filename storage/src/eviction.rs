@@ -169,6 +169,7 @@ impl Eviction<'_> {
         let freed = before.saturating_sub(database.bytes());
         shard.stats.evicted += 1;
         shard.key_changed(victim.database, &victim.key);
+        effects.touch(&victim.key);
         effects.record(victim.database, &[b"DEL", &victim.key]);
         effects.tell(self.events, Class::EVICTED, "evicted", victim.database, &victim.key);
         Some(freed)

@@ -23,6 +23,7 @@ pub fn expire_cycle(shard: &mut Shard, now_ms: i64, limit: usize, events: Class,
         shard.stats.expired += gone.len() as u64;
         for key in gone.drain(..) {
             shard.key_changed(database, &key);
+            effects.touch(&key);
             effects.record(database, &[b"DEL", &key]);
             effects.tell(events, Class::EXPIRED, "expired", database, &key);
         }

@@ -82,6 +82,7 @@ pub fn flushall(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
         flush(cx, database, lazily);
     }
     cx.effects.force();
+    cx.effects.touch_all();
     cx.reply.ok();
     Ok(())
 }
@@ -91,6 +92,7 @@ pub fn flushdb(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
     let lazily = is_lazy(cx, args)?;
     flush(cx, cx.database, lazily);
     cx.effects.force();
+    cx.effects.touch_all();
     cx.reply.ok();
     Ok(())
 }

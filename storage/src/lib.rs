@@ -53,7 +53,7 @@ pub use block::Malformed;
 pub use collection::{Collection, CollectionRef, Edit, Kind, View};
 pub use context::{Context, Expiry, Settings};
 pub use database::{Database, Discarded, Occupied, size_class};
-pub use effects::{Effects, Run};
+pub use effects::{Effects, Run, Touched};
 pub use entry::{Encoding, EntryRef, LENGTH_MAX, Value};
 pub use execute::execute;
 pub use key_hash::{Key, KeyHasher, SLOTS};

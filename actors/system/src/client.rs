@@ -87,6 +87,12 @@ pub struct Client {
     /// It is subscribed to something.
     pub is_subscriber: bool,
     pub(crate) pushes: Pushes,
+    /// The keys that it reads are tracked.
+    pub(crate) tracks_reads: bool,
+    /// CLIENT CACHING was called for the next command.
+    pub(crate) caching: bool,
+    /// Keys changed by the batch, to be told by their prefixes.
+    pub(crate) changed_keys: Vec<Box<[u8]>>,
     /// The command that it waits in.
     pub(crate) blocked: Option<KeyWait>,
     /// Replies for others that its commands have served.
@@ -155,6 +161,9 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
         }
         if client.room == Room::Unknown && client.live.config.max_memory_bytes > 0 {
             client.room = make_room(&node, &client.live);
+            if node.tracking.is_active() {
+                client.tell_before();
+            }
         }
         let wanted = client.shards_wanted(&next);
         if wanted == 0 {
@@ -203,6 +212,9 @@ impl Client {
             is_monitor: false,
             is_subscriber: false,
             pushes: Pushes::default(),
+            tracks_reads: false,
+            caching: false,
+            changed_keys: Vec::new(),
             blocked: None,
             served: Vec::new(),
             wanted: 0,
@@ -259,6 +271,9 @@ impl Client {
         self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
         self.publish_input();
         self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
+        if self.node.tracking.is_active() {
+            self.tell_before();
+        }
         self.ticks = time::ticks();
         self.output_end = self.reply.len() + if self.authenticated { OUTPUT_STEP } else { OUTPUT_STEP_UNAUTHENTICATED };
     }
@@ -308,6 +323,8 @@ impl Client {
         let set = held.set();
         let reply_start = self.reply.len();
         let max = self.live.config.max_memory_bytes as usize;
+        // Who reads a key while holding its shard has said before that it tracks.
+        self.effects.watching = self.node.tracking.is_active();
         if self.blocked.is_some() {
             self.retry(held);
         }
@@ -341,7 +358,9 @@ impl Client {
                 self.publish_sizes(held);
             }
         }
+        let goes_on = incoming.peek().is_some_and(|next| self.shards_wanted(&next) & !set != 0);
         self.incoming = incoming;
+        self.tell_rest(goes_on);
         self.settle(held, reply_start);
     }
 
@@ -444,6 +463,7 @@ impl Client {
         }
         self.reply_mode.end(&mut self.reply);
         self.follow_up();
+        self.forget_caching(next.found);
         self.room = Room::Unknown;
         true
     }
@@ -490,8 +510,11 @@ impl Client {
         if !succeeded {
             self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
         }
-        if !self.effects.events.is_empty() {
-            self.tell_events();
+        if self.effects.has_news() {
+            self.tell_news(mark);
+        }
+        if self.tracks_reads {
+            self.remember_keys(command, args);
         }
         self.ticks = time::ticks();
         self.called(command, args, time::ticks_to_ns(started, self.ticks), succeeded);

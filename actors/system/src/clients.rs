@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::commands::transaction::Transaction;
 use crate::pubsub::Subscriptions;
 use crate::push::Push;
+use crate::tracking::TrackingMode;
 use simurgh_kernel::net::PeerAddress;
 use simurgh_storage::blocking::Waiter;
 use std::collections::BTreeMap;
@@ -194,6 +195,8 @@ pub struct ClientShared {
     pub close_asap: AtomicBool,
     /// What it is subscribed to.
     pub subscriptions: Subscriptions,
+    /// How it tracks keys.
+    pub tracking: TrackingMode,
 }
 
 impl ClientShared {
@@ -233,6 +236,7 @@ impl ClientShared {
             waiter: Mutex::default(),
             close_asap: AtomicBool::new(false),
             subscriptions: Subscriptions::default(),
+            tracking: TrackingMode::default(),
         }
     }
 

@@ -56,6 +56,9 @@ impl Actor for Cron {
             expire(node).await;
             crate::memory::keep_room(node).await;
             crate::memory::check_all(node);
+            if node.tracking.is_active() {
+                node.shrink_table(&node.configuration.current().config, b"", NOBODY);
+            }
             if state.rounds.is_multiple_of(hz) {
                 close_idle(node);
             }
@@ -108,12 +111,14 @@ const NOBODY: u64 = 0;
 fn expire_step(node: &Node, held: &mut Held<'_, Shard, Client>, index: usize) -> bool {
     let _guard = AbortOnUnwind::new();
     let mut effects = Effects::new(node.log.mode() != crate::log::Mode::Off);
+    effects.watching = node.tracking.is_active();
     let shard = held.get(index);
     let live = node.configuration.current();
     let (now_ms, hasher, events) = (time::wall_ms(), &node.layout.hasher, live.storage.events);
     let are_keys_due = simurgh_storage::expiry::expire_cycle(shard, now_ms, EXPIRE_STEP, events, &mut effects);
     let are_fields_due = simurgh_storage::hash::expire_fields(shard, hasher, now_ms, EXPIRE_STEP, events, &mut effects);
-    if !effects.events.is_empty() {
+    if effects.has_news() {
+        node.tell_touched(&live.config, &mut effects);
         node.tell_events(&live, &mut effects, NOBODY);
     }
     if effects.has_records() {

@@ -36,4 +36,5 @@ pub mod samples;
 mod shard;
 pub mod stats;
 mod supervisor;
+pub mod tracking;
 mod walk;

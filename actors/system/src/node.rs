@@ -18,6 +18,7 @@ use crate::recovery::{RecoveryError, recover};
 use crate::samples::Samples;
 use crate::stats::Stats;
 use crate::supervisor::{Children, Supervisor};
+use crate::tracking::Tracking;
 use simurgh_kernel::actor::{Actor, ActorCell};
 use simurgh_kernel::core::{self, Core, abort_on_panic};
 use simurgh_kernel::disk::{DirectoryLock, Disk};
@@ -134,6 +135,8 @@ pub struct Node {
     pub clients: Clients,
     /// Who listens to what.
     pub pubsub: PubSub,
+    /// Who is to hear of changed keys.
+    pub tracking: Tracking,
     /// Counters.
     pub stats: Stats,
     /// Counters of each command.
@@ -258,6 +261,7 @@ impl Node {
             log_closed: Notify::new(),
             clients: Clients::default(),
             pubsub: PubSub::default(),
+            tracking: Tracking::default(),
             stats: Stats::default(),
             command_stats: CommandStats::new(core_count),
             samples: Samples::default(),
@@ -395,6 +399,7 @@ impl Node {
         self.clients.remove(shared.id);
         crate::memory::forget(self, shared);
         self.pubsub.unsubscribe_all(&self.layout.hasher, shared);
+        self.tracking.end(shared);
         if shared.is_monitor.load(Ordering::Relaxed) {
             crate::commands::monitor::forget(self, shared);
         }

@@ -23,6 +23,13 @@ pub enum Push {
     Line(Arc<[u8]>),
     /// A message of Pub/Sub.
     Message(Arc<[u8]>),
+    /// A key that was read has changed. RESP2 has it as a message for subscribers, where it was redirected.
+    Invalidation {
+        /// As a push.
+        resp3: Arc<[u8]>,
+        /// As a message.
+        resp2: Option<Arc<[u8]>>,
+    },
 }
 
 impl Push {
@@ -31,14 +38,17 @@ impl Push {
     #[expect(clippy::len_without_is_empty, reason = "no push is empty")]
     pub fn len(&self) -> usize {
         match self {
-            Self::Line(bytes) | Self::Message(bytes) => bytes.len(),
+            Self::Line(bytes) | Self::Message(bytes) | Self::Invalidation { resp3: bytes, .. } => bytes.len(),
         }
     }
 
     /// Appends it as the client's protocol has it.
     fn write(&self, out: &mut Vec<u8>, protocol: Protocol) {
         match (self, protocol) {
-            (Self::Line(bytes), _) | (Self::Message(bytes), Protocol::Resp3) => out.extend_from_slice(bytes),
+            (Self::Line(bytes), _)
+            | (Self::Message(bytes) | Self::Invalidation { resp3: bytes, .. }, Protocol::Resp3)
+            | (Self::Invalidation { resp2: Some(bytes), .. }, Protocol::Resp2) => out.extend_from_slice(bytes),
+            (Self::Invalidation { resp2: None, .. }, Protocol::Resp2) => {}
             (Self::Message(bytes), Protocol::Resp2) => {
                 out.push(b'*');
                 out.extend_from_slice(bytes.get(1..).unwrap_or_default());
@@ -113,14 +123,24 @@ impl Client {
         self.out_of_band(|reply| reply.buffer().append(&mut out));
     }
 
+    /// The same, before the reply that begins at `mark`.
+    pub(crate) fn take_pushes_at(&mut self, mark: usize) {
+        let mut out = Vec::new();
+        self.write_pushes(&mut out);
+        let reply = self.reply.buffer();
+        let mark = mark.min(reply.len());
+        reply.splice(mark..mark, out);
+    }
+
     fn write_pushes(&mut self, out: &mut Vec<u8>) {
         self.shared.inbox.take_pushes(&mut self.pushes.taken);
         let (is_leaving, is_shown_lines) = (self.close.is_some(), self.is_monitor && !self.reply_mode.is_silent());
-        let protocol = self.reply.protocol();
+        let (protocol, is_subscriber) = (self.reply.protocol(), self.is_subscriber);
         for push in self.pushes.taken.drain(..) {
             let is_wanted = match &push {
                 Push::Line(_) => is_shown_lines,
                 Push::Message(_) => true,
+                Push::Invalidation { .. } => protocol == Protocol::Resp3 || is_subscriber,
             };
             if is_wanted && !is_leaving {
                 push.write(out, protocol);

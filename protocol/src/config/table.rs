@@ -362,7 +362,7 @@ rows! {
     /// Which events are published for keys.
     NotifyKeyspaceEvents => special("notify-keyspace-events", "", Kind::Text(TextRule::EventClasses));
     /// How many keys client tracking remembers.
-    TrackingTableMaxKeys => integer("tracking-table-max-keys", "1000000", SIZE).no_meaning("client tracking is not built yet");
+    TrackingTableMaxKeys => integer("tracking-table-max-keys", "1000000", SIZE);
 
     // Data types.
 

@@ -103,6 +103,8 @@ pub struct Config {
     pub latency_percentiles: Vec<f64>,
     /// The classes of keyspace events that are told, by their letters.
     pub notify_keyspace_events: Vec<u8>,
+    /// How many keys client tracking remembers; 0: any number.
+    pub tracking_table_keys_max: u64,
 }
 
 impl Settings {
@@ -157,6 +159,7 @@ impl Settings {
             latency_tracking: self.on(Key::LatencyTracking),
             latency_percentiles: self.percentiles(Key::LatencyTrackingInfoPercentiles),
             notify_keyspace_events: self.bytes(Key::NotifyKeyspaceEvents),
+            tracking_table_keys_max: self.number(Key::TrackingTableMaxKeys),
         }
     }
 

@@ -68,6 +68,7 @@ fn tell(shard: &mut Shard, database: usize, key: &Key<'_>, gone: &[Vec<u8>], eve
     words.extend(gone.iter().map(Vec::as_slice));
     effects.record(database, &words);
     shard.key_changed(database, key.bytes);
+    effects.touch(key.bytes);
     let is_gone = shard.database(database).get(key).is_none();
     let told = [(Class::HASH, "hexpired", true), (Class::GENERIC, "del", is_gone)];
     for (class, name, happened) in told {

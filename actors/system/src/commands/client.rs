@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use super::client_kill::kill;
 pub use super::client_list::{info, list};
+pub use super::client_tracking::{caching, getredir, tracking, trackinginfo};
 
 /// Whether a name is one word of printable characters.
 fn is_word(text: &[u8]) -> bool {
@@ -190,6 +191,14 @@ const HELP: &[&str] = &[
     "      Those of this type.",
     "    * ID <client-id> [<client-id> ...]",
     "      Those with these numbers.",
+    "CACHING (YES|NO)",
+    "    Choose whether the keys of the next command are tracked, in the modes OPTIN and OPTOUT.",
+    "GETREDIR",
+    "    Tell the number of the connection that hears of changes in place of this one.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]] [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Choose whether this connection hears of changes to the keys that it has read.",
+    "TRACKINGINFO",
+    "    Tell how this connection hears of changes.",
     "UNPAUSE",
     "    End a pause.",
     "PAUSE <timeout> [WRITE|ALL]",

@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::clients::ClientShared;
 use crate::commands::client_filter::Filter;
 use crate::pubsub::Kind;
+use crate::tracking::Mode;
 use simurgh_kernel::net::Address;
 use simurgh_protocol::command::Command;
 use simurgh_protocol::number::parse_i64;
@@ -101,6 +102,9 @@ pub(super) fn flags(client: &ClientShared) -> String {
         ('P', client.subscriptions.any()),
         ('x', client.multi.load(Relaxed) >= 0),
         ('b', client.is_paused.load(Relaxed) || client.is_blocked.load(Relaxed)),
+        ('t', client.tracking.get().has(Mode::ON)),
+        ('R', client.tracking.get().has(Mode::BROKEN)),
+        ('B', client.tracking.get().has(Mode::BCAST)),
         ('A', client.close_asap.load(Relaxed)),
         ('U', matches!(client.address.remote, Address::Unix(_))),
         ('e', client.no_evict.load(Relaxed)),
@@ -167,7 +171,7 @@ fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, n
     field("events", if waiting > 0 { &"rw" } else { &"r" });
     field("cmd", &last_command(client));
     field("user", &"default");
-    field("redir", &-1);
+    field("redir", &client.tracking.redirect_told());
     field("resp", &client.resp.load(Relaxed));
     field("lib-name", &String::from_utf8_lossy(&texts.lib_name));
     field("lib-ver", &String::from_utf8_lossy(&texts.lib_ver));

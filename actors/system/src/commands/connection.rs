@@ -61,6 +61,7 @@ pub fn reset(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
     client.transaction = None;
     end_watch(client, shards);
     super::pubsub::reset(client);
+    super::client_tracking::end(client);
     if client.is_monitor {
         let shared = client.shared.clone();
         crate::commands::monitor::forget(&client.node, &shared);

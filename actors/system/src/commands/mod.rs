@@ -6,6 +6,7 @@ pub mod client;
 mod client_filter;
 mod client_kill;
 pub(crate) mod client_list;
+pub(crate) mod client_tracking;
 pub mod command;
 pub mod config;
 pub mod connection;

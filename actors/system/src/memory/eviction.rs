@@ -153,12 +153,14 @@ fn evict_from_next(node: &Node, live: &Live, terms: &Eviction<'_>, random: &mut 
     let shard = held.get(index);
     let mut effects = Effects::new(node.log.mode() != crate::log::Mode::Off);
     let began_ns = time::monotonic_ns();
+    effects.watching = node.tracking.is_active();
     let freed = terms.evict_one(shard, random, &mut effects);
     measured(node, "eviction-del", time::monotonic_ns() - began_ns);
     if effects.has_records() {
         shard.log_position = node.log.append(0, &effects);
     }
-    if !effects.events.is_empty() {
+    if effects.has_news() {
+        node.tell_touched(&live.config, &mut effects);
         node.tell_events(live, &mut effects, 0);
     }
     gauge.publish(shard);

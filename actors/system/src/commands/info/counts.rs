@@ -28,7 +28,10 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("pubsubshard_channels", node.pubsub.count(Kind::ShardChannel));
     lines.zeros(&["latest_fork_usec", "total_forks"]);
     lines.zeros(&["migrate_cached_sockets", "slave_expires_tracked_keys"]);
-    lines.zeros(&["tracking_total_keys", "tracking_total_items", "tracking_total_prefixes"]);
+    let tracking = node.tracking.counts();
+    lines.field("tracking_total_keys", tracking.keys);
+    lines.field("tracking_total_items", tracking.items);
+    lines.field("tracking_total_prefixes", tracking.prefixes);
     lines.field("unexpected_error_replies", stats.unexpected_error_replies.get());
     lines.field("total_error_replies", stats.total_error_replies.get());
     lines.field("dump_payload_sanitizations", 0);

@@ -54,7 +54,7 @@ pub(super) fn clients(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("client_recent_max_input_buffer", largest(&|client| client.query_buffer.load(Relaxed)).unwrap_or(0));
     lines.field("client_recent_max_output_buffer", largest(&|client| client.output.load(Relaxed)).unwrap_or(0));
     lines.field("blocked_clients", clients.iter().filter(|client| client.is_blocked.load(Relaxed)).count());
-    lines.zeros(&["tracking_clients"]);
+    lines.field("tracking_clients", source.node.tracking.counts().clients);
     lines.field("pubsub_clients", clients.iter().filter(|client| client.subscriptions.any()).count());
     lines.field("watching_clients", clients.iter().filter(|client| client.watch.load(Relaxed) > 0).count());
     lines.field("clients_in_timeout_table", 0);
