@@ -101,6 +101,15 @@ fn oracle(name: &str) -> Result<PathBuf> {
     bail!("{name} is not in {} (tests/oracles/install installs it)", oracles().display())
 }
 
+/// What a server has less of than others.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// Open files and sockets.
+    Descriptors(u32),
+    /// Bytes of each file.
+    FileBytes(u64),
+}
+
 /// A started server; dropping it kills it and removes its folder.
 #[derive(Debug)]
 pub struct Server {
@@ -109,8 +118,7 @@ pub struct Server {
     program: Program,
     folder: PathBuf,
     options: Vec<String>,
-    /// How many descriptors it may have, when that is limited.
-    descriptors: Option<u32>,
+    limit: Option<Limit>,
     child: Option<Child>,
 }
 
@@ -122,10 +130,24 @@ impl Server {
 
     /// As [`Server::start`], with no more than `descriptors` open files and sockets.
     pub fn start_limited(program: &Program, options: &[&str], descriptors: u32) -> Result<Self> {
-        Self::start_with(program, options, Some(descriptors))
+        Self::start_with(program, options, Some(Limit::Descriptors(descriptors)))
     }
 
-    fn start_with(program: &Program, options: &[&str], descriptors: Option<u32>) -> Result<Self> {
+    /// As [`Server::start`], with files that may not grow beyond `bytes`: a disk that is full, as far as one process can see.
+    pub fn start_on_full_disk(program: &Program, options: &[&str], bytes: u64) -> Result<Self> {
+        Self::start_with(program, options, Some(Limit::FileBytes(bytes)))
+    }
+
+    /// The disk of [`Server::start_on_full_disk`] has room again.
+    pub fn make_room(&mut self) -> Result<()> {
+        let id = self.child.as_ref().context("it does not run")?.id();
+        let done = Command::new("prlimit").args(["--pid", &id.to_string(), "--fsize=unlimited:"]).status()?;
+        anyhow::ensure!(done.success(), "the limit could not be lifted");
+        self.limit = None;
+        Ok(())
+    }
+
+    fn start_with(program: &Program, options: &[&str], limit: Option<Limit>) -> Result<Self> {
         if let Program::Running(address) = program {
             return Ok(Server::at(program, *address, PathBuf::new(), options));
         }
@@ -135,7 +157,7 @@ impl Server {
             let folder = std::env::temp_dir().join(format!("simurgh-tests-{}-{}", std::process::id(), address.port()));
             std::fs::create_dir_all(&folder)?;
             let mut server = Server::at(program, address, folder, options);
-            server.descriptors = descriptors;
+            server.limit = limit;
             tries -= 1;
             match server.launch() {
                 Ok(()) => return Ok(server),
@@ -148,7 +170,7 @@ impl Server {
 
     fn at(program: &Program, address: SocketAddr, folder: PathBuf, options: &[&str]) -> Self {
         let options = options.iter().map(|option| (*option).to_owned()).collect();
-        Server { address, program: program.clone(), folder, options, descriptors: None, child: None }
+        Server { address, program: program.clone(), folder, options, limit: None, child: None }
     }
 
     /// Starts the process (again) on the folder it has, and waits until it answers.
@@ -181,9 +203,16 @@ impl Server {
     }
 
     fn command(&self, path: &Path) -> Command {
-        let Some(descriptors) = self.descriptors else { return Command::new(path) };
+        let script = match self.limit {
+            None => return Command::new(path),
+            Some(Limit::Descriptors(count)) => format!("ulimit -n {count}; exec \"$0\" \"$@\""),
+            // A write beyond it is to fail, not to end the process. The hard limit stays, so that there can be room again.
+            Some(Limit::FileBytes(bytes)) => {
+                format!("trap '' XFSZ; exec prlimit --fsize={bytes}: \"$0\" \"$@\"")
+            }
+        };
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"")]).arg(path);
+        command.args(["-c", &script]).arg(path);
         command
     }
 
