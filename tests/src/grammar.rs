@@ -10,6 +10,7 @@
 
 mod bitmap;
 mod commands;
+mod hash;
 mod hyperloglog;
 mod set;
 
@@ -113,6 +114,7 @@ const GROUPS: &[(u64, Make)] = &[
     (20, Grammar::transaction),
     (10, Grammar::server),
     (40, Grammar::bitmap),
+    (60, Grammar::hash),
     (30, Grammar::hyperloglog),
     (60, Grammar::set_group),
 ];
@@ -132,13 +134,17 @@ impl Grammar {
                 _ => Operation::ScanAll { client, options: self.scan_options() },
             };
         }
-        let (mut arguments, compare) = self.command();
+        let (mut arguments, mut compare) = self.command();
         if self.queueing[client] && compare != Compare::Bytes {
             (arguments, _) = (vec![b"GET".to_vec(), self.key()], ());
             return self.finish(client, arguments, Compare::Bytes);
         }
         if self.random.one_in(40) && !is_transaction(&arguments[0]) {
             self.damage(&mut arguments);
+            if compare == Compare::AnyOrder {
+                // Perhaps not all members now, but some picked at random.
+                compare = Compare::Presence;
+            }
         }
         self.finish(client, arguments, compare)
     }
@@ -345,7 +351,7 @@ fn is_set_at(arguments: &Words) -> bool {
 fn damageable(name: &[u8]) -> usize {
     match name {
         b"SET" => 2,
-        b"SETRANGE" | b"RESTORE" | b"SETBIT" | b"BITFIELD" => 1,
+        b"HRANDFIELD" | b"SETRANGE" | b"RESTORE" | b"SETBIT" | b"BITFIELD" => 1,
         _ if name.windows(2).any(|two| two == b"EX" || two == b"XP") => 1,
         _ => usize::MAX,
     }

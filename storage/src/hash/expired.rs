@@ -8,27 +8,46 @@ use crate::key_hash::{Key, KeyHasher};
 use crate::notify::{Class, Event};
 use crate::shard::Shard;
 
+/// Fields that one command removes at most when it names none.
+const FORGOTTEN_MAX: usize = 64;
+
 /// Removes those of `fields` whose time has come, logs it and tells of it. A handler that is about to look at or change fields calls
 /// this first; where nothing is due in the whole database, that costs one comparison.
 pub(super) fn forget_expired<'f>(cx: &mut Context<'_>, key: &Key<'_>, fields: impl Iterator<Item = &'f [u8]>) {
     let now_ms = cx.now_ms;
-    if cx.replaying || !cx.database_of(key).has_field_due(now_ms) || cx.peek(key).is_none() {
-        return;
-    }
-    let Some(mut hash) = cx.database_of(key).occupied(key).and_then(Edit::<Hash>::new) else { return };
-    let gone: Vec<&[u8]> = fields
-        .filter(|field| hash.find(field).is_some_and(|row| !row.is_live(now_ms)))
-        .collect::<Vec<_>>()
-        .into_iter()
-        .filter(|field| hash.remove(field))
-        .collect();
+    let Some(mut hash) = with_due(cx, key) else { return };
+    let is_over = |hash: &Hash, field: &[u8]| hash.find(field).is_some_and(|row| !row.is_live(now_ms));
+    let gone: Vec<&[u8]> = fields.filter(|field| is_over(&hash, field) && hash.remove(field)).collect();
     drop(hash);
+    tell_gone(cx, key, &gone);
+}
+
+/// As [`forget_expired`], for a command that names no fields: of those whose time has come, the first.
+pub(super) fn forget_some_expired(cx: &mut Context<'_>, key: &Key<'_>) {
+    let now_ms = cx.now_ms;
+    let Some(mut hash) = with_due(cx, key) else { return };
+    let gone: Vec<Vec<u8>> = std::iter::from_fn(|| hash.take_due(now_ms)).take(FORGOTTEN_MAX).collect();
+    drop(hash);
+    tell_gone(cx, key, &gone.iter().map(Vec::as_slice).collect::<Vec<_>>());
+}
+
+/// The hash to be changed, if some field's time may have come.
+fn with_due<'c>(cx: &'c mut Context<'_>, key: &Key<'_>) -> Option<Edit<'c, Hash>> {
+    let now_ms = cx.now_ms;
+    if cx.replaying || !cx.database_of(key).has_field_due(now_ms) {
+        return None;
+    }
+    cx.peek(key)?;
+    cx.database_of(key).occupied(key).and_then(Edit::new)
+}
+
+fn tell_gone(cx: &mut Context<'_>, key: &Key<'_>, gone: &[&[u8]]) {
     if gone.is_empty() {
         return;
     }
     let database = cx.database;
     cx.shard_of(key).stats.expired_fields += gone.len() as u64;
-    cx.effects.record(database, &[&[b"HDEL", key.bytes][..], &gone].concat());
+    cx.effects.record(database, &[&[b"HDEL", key.bytes][..], gone].concat());
     cx.tell_watchers(key);
     cx.notify(Class::HASH, "hexpired", key);
     cx.notify_if_gone(key);

@@ -1,5 +1,6 @@
 //! HRANDFIELD: fields picked at random, each live one as likely as any other.
 
+use super::expired::forget_some_expired;
 use super::{Hash, Row, field_clock};
 use crate::context::Context;
 use crate::random::Random;
@@ -21,6 +22,7 @@ pub fn hrandfield(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandEr
     // Whatever was drawn for the answer, the source is at hand without the context.
     let mut random = Random::new(cx.random.next_u64());
     if args.len() == 2 {
+        forget_some_expired(cx, &key);
         let (hash, reply) = cx.look::<Hash>(&key)?;
         match hash.as_deref().and_then(|hash| pick(hash, now_ms, &mut random)) {
             Some(row) => row.field.write_to(reply),
@@ -29,6 +31,7 @@ pub fn hrandfield(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandEr
         return Ok(());
     }
     let (count, has_values) = parse(args)?;
+    forget_some_expired(cx, &key);
     let (hash, reply) = cx.look::<Hash>(&key)?;
     let live = hash.as_deref().map_or(0, |hash| if count == 0 { 0 } else { hash.live_len(now_ms) });
     let Some(hash) = hash.filter(|_| live > 0) else {

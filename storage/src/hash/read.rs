@@ -83,6 +83,7 @@ pub fn hlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
 /// `HSTRLEN key field`: the length of the value, 0 without one.
 pub fn hstrlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
+    forget_expired(cx, &key, args.from(2));
     let (hash, reply) = cx.look::<Hash>(&key)?;
     let row = hash.as_deref().and_then(|hash| hash.get(args.at(2), now_ms));
     reply.count(row.map_or(0, |row| row.value.text_length()));
@@ -92,6 +93,7 @@ pub fn hstrlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
 /// `HEXISTS key field`: 1 or 0.
 pub fn hexists(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
+    forget_expired(cx, &key, args.from(2));
     let (hash, reply) = cx.look::<Hash>(&key)?;
     let row = hash.as_deref().and_then(|hash| hash.get(args.at(2), now_ms));
     reply.integer(i64::from(row.is_some()));

@@ -34,6 +34,9 @@ pub fn hgetex(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
         return Err(CommandError::WrongArity("hgetex"));
     }
     let fields = FieldList::at(args, index)?;
+    if let (Some(_), Some(mut hash)) = (change, cx.edit::<Hash>(&key)?) {
+        hash.make_expiring();
+    }
     answer_and_change(cx, &key, &fields, change)
 }
 
@@ -51,9 +54,6 @@ fn answer_and_change(
     reply.array(fields.len());
     // Its type has been seen to.
     let mut hash = cx.edit::<Hash>(key).ok().flatten();
-    if let (Some(hash), Change::Expire(_)) = (&mut hash, change) {
-        hash.make_expiring();
-    }
     for field in fields.iter() {
         let row = hash.as_deref().and_then(|hash| hash.find(field));
         reply_value(&mut reply, row);

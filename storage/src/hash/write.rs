@@ -54,10 +54,9 @@ pub fn hsetnx(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
     Ok(())
 }
 
-/// `HDEL key field ...`: how many fields there were.
+/// `HDEL key field ...`: how many fields there were, those included whose time has come but that were still there, as in Redis.
 pub fn hdel(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
-    forget_expired(cx, &key, args.from(2));
     let removed = match cx.edit::<Hash>(&key)? {
         Some(mut hash) => args.from(2).filter(|field| hash.remove(field)).count(),
         None => 0,

@@ -58,8 +58,8 @@ fn operand(cx: &mut Context<'_>, name: &[u8]) -> Result<Vec<u8>, CommandError> {
 
 /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN length] [WITHMATCHLEN]`: the subsequence, its length, or where it lies.
 pub fn lcs(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    let options = Options::read(args)?;
     let (one, other) = (operand(cx, args.at(1))?, operand(cx, args.at(2))?);
+    let options = Options::read(args)?;
     let cells = (one.len() as u128 + 1) * (other.len() as u128 + 1);
     if cells * size_of::<u32>() as u128 > u128::from(cx.settings.bulk_max) {
         return Err(CommandError::Text("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"));

@@ -102,6 +102,9 @@ fn answer(cx: &mut Context<'_>, key: &Key<'_>, options: &Options<'_>) -> Result<
     let condition = options.condition;
     let holds = condition == Condition::Always
         || match cx.write(key) {
+            // A value of another type is there, or not, like a string.
+            Some(_) if condition == Condition::Present => true,
+            Some(_) if condition == Condition::Absent => false,
             Some(entry) => condition.holds(Some(entry.view().string()?))?,
             None => condition.holds(None)?,
         };

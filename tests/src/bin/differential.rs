@@ -233,13 +233,20 @@ fn alike(compare: Compare, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool
 }
 
 fn members(value: &Value) -> Option<Vec<String>> {
-    let (Value::Array(items) | Value::Set(items)) = value else { return None };
-    let mut texts: Vec<String> = items.iter().map(show).collect();
+    let mut texts: Vec<String> = match value {
+        Value::Array(items) | Value::Set(items) => items.iter().map(show).collect(),
+        Value::Map(pairs) => pairs.iter().map(|(key, value)| format!("{} {}", show(key), show(value))).collect(),
+        _ => return None,
+    };
     texts.sort();
     Some(texts)
 }
 
 fn close(ours: &Value, oracle: &Value, per_second: i64) -> bool {
+    if let (Value::Array(ours), Value::Array(oracle)) = (ours, oracle) {
+        let is_close = |(ours, oracle): (&Value, &Value)| ours == oracle || close(ours, oracle, per_second);
+        return ours.len() == oracle.len() && ours.iter().zip(oracle).all(is_close);
+    }
     let (Value::Integer(ours), Value::Integer(oracle)) = (ours, oracle) else { return false };
     let is_time = *ours > 0 && *oracle > 0;
     let absolute = *oracle / per_second > CLOCK_SECONDS_MAX && *ours / per_second > CLOCK_SECONDS_MAX;
