@@ -8,6 +8,7 @@
 use crate::collection::Collection;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::key_hash::{Key, slot_of};
+pub use crate::occupied::Occupied;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::rdb::value::Loaded;
 use crate::slot_table::{Place, SlotTable};
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Slots are counted in groups, so that the n-th key of a database is found without walking every slot.
-const GROUP: usize = 128;
+pub(crate) const GROUP: usize = 128;
 /// What an expiry costs in the index: two words, and the share of a B-tree's slack.
 const INDEX_BYTES: usize = 24;
 
@@ -41,16 +42,16 @@ pub(crate) struct Spot {
 pub struct Database {
     /// The slots of the shard; `tables` is empty until the first key comes.
     slots: Range<usize>,
-    tables: Vec<SlotTable>,
-    groups: Vec<usize>,
-    len: usize,
-    expiries: BTreeSet<(i64, u64)>,
+    pub(crate) tables: Vec<SlotTable>,
+    pub(crate) groups: Vec<usize>,
+    pub(crate) len: usize,
+    pub(crate) expiries: BTreeSet<(i64, u64)>,
     /// When the next field of a hash expires, and the hash of its key.
-    field_expiries: BTreeSet<(i64, u64)>,
+    pub(crate) field_expiries: BTreeSet<(i64, u64)>,
     /// Keys with an expiry by slot and by group of slots, so that one of them is picked at random; empty until the first comes.
     expiring: Vec<u32>,
     expiring_groups: Vec<usize>,
-    bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl std::fmt::Debug for Database {
@@ -176,7 +177,7 @@ impl Database {
     }
 
     /// Counts a key with an expiry more or less in a slot of the shard.
-    fn count_expiring(&mut self, slot: usize, more: bool) {
+    pub(crate) fn count_expiring(&mut self, slot: usize, more: bool) {
         if self.expiring.is_empty() {
             self.expiring.resize(self.slots.len(), 0);
             self.expiring_groups.resize(self.slots.len().div_ceil(GROUP), 0);
@@ -354,132 +355,6 @@ impl Database {
             prefetch(entry);
             prefetch(entry.wrapping_add(CACHE_LINE));
         }
-    }
-}
-
-/// An entry that is there, to be read, changed or removed.
-pub struct Occupied<'a> {
-    database: &'a mut Database,
-    slot: usize,
-    place: Place,
-    hash: u64,
-}
-
-impl<'a> Occupied<'a> {
-    /// The entry.
-    #[must_use]
-    #[inline]
-    pub fn view(&self) -> EntryRef<'_> {
-        self.database.tables[self.slot].view(self.place)
-    }
-
-    /// The entry, for as long as the database is borrowed.
-    #[must_use]
-    pub fn into_view(self) -> EntryRef<'a> {
-        let Self { database, slot, place, .. } = self;
-        database.tables[slot].view(place)
-    }
-
-    fn change<R>(&mut self, with: impl FnOnce(&mut Entry) -> R) -> R {
-        let before = self.view().memory();
-        let result = self.database.tables[self.slot].change(self.place, with);
-        let after = self.view().memory();
-        self.database.bytes = self.database.bytes + after - before;
-        result
-    }
-
-    /// Replaces the value; expiry and access field stay.
-    #[inline]
-    pub fn set_value(&mut self, value: Value<'_>, encoding: Encoding) {
-        self.change(|entry| entry.set_value(value, encoding));
-    }
-
-    /// Replaces value and expiry; the access field stays.
-    #[inline]
-    pub fn replace(&mut self, value: Value<'_>, encoding: Encoding, expires_at: Option<i64>) {
-        let before = self.view().expires_at();
-        self.change(|entry| entry.replace(value, encoding, expires_at));
-        if before != expires_at {
-            self.index_expiry(before, expires_at);
-        }
-    }
-
-    /// Grows a value that is bytes to `length` (zeros behind) and gives its bytes to `with`.
-    pub fn edit_value<R>(&mut self, length: usize, with: impl FnOnce(&mut [u8]) -> R) -> R {
-        self.change(|entry| {
-            let length = length.max(entry.view().string().map_or(0, |value| value.text_length()));
-            entry.grow_value(length);
-            with(entry.value_bytes_mut())
-        })
-    }
-
-    /// Sets or removes the expiry.
-    pub fn set_expiry(&mut self, expires_at: Option<i64>) {
-        let before = self.view().expires_at();
-        if before == expires_at {
-            return;
-        }
-        self.change(|entry| entry.set_expiry(expires_at));
-        self.index_expiry(before, expires_at);
-    }
-
-    /// Moves the key in the index of expiries.
-    fn index_expiry(&mut self, before: Option<i64>, after: Option<i64>) {
-        if let Some(at) = before {
-            self.database.expiries.remove(&(at, self.hash));
-            self.database.count_expiring(self.slot, false);
-        }
-        if let Some(at) = after {
-            self.database.expiries.insert((at, self.hash));
-            self.database.count_expiring(self.slot, true);
-        }
-    }
-
-    /// Takes the collection out, if there is one, leaving a string of no meaning.
-    pub(crate) fn take_collection(&mut self) -> Option<Collection> {
-        let collection = self.change(Entry::take_collection)?;
-        if let Some(at) = collection.next_field_expiry() {
-            self.database.field_expiries.remove(&(at, self.hash));
-        }
-        Some(collection)
-    }
-
-    /// Puts a collection in place of the value, which is none.
-    pub(crate) fn put_collection(&mut self, collection: Collection) {
-        if let Some(at) = collection.next_field_expiry() {
-            self.database.field_expiries.insert((at, self.hash));
-        }
-        self.change(|entry| entry.put_collection(collection));
-    }
-
-    /// Notes the access.
-    #[inline]
-    pub fn set_access(&mut self, access: u32) {
-        self.database.tables[self.slot].change(self.place, |entry| entry.set_access(access));
-    }
-
-    /// Removes the key.
-    pub fn remove(self) {
-        self.take().free();
-    }
-
-    /// Takes the entry out of the table.
-    pub(crate) fn take(self) -> Entry {
-        let Self { database, slot, place, hash } = self;
-        let table = &mut database.tables[slot];
-        let before = table.bytes();
-        let entry = table.remove(place);
-        database.bytes = database.bytes + table.bytes() - before - entry.view().memory();
-        database.len -= 1;
-        database.groups[slot / GROUP] -= 1;
-        if let Some(at) = entry.view().expires_at() {
-            database.expiries.remove(&(at, hash));
-            database.count_expiring(slot, false);
-        }
-        if let Some(at) = entry.view().collection().and_then(|collection| collection.next_field_expiry()) {
-            database.field_expiries.remove(&(at, hash));
-        }
-        entry
     }
 }
 

@@ -19,13 +19,15 @@
 
 use crate::collection::{Collection, CollectionRef};
 use crate::database::size_class;
+pub use crate::string_value::Value;
+use crate::string_value::encoding_beside;
 use simurgh_protocol::CommandError;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 const HEADER: usize = 12;
-const EXPIRY: usize = 8;
+pub(crate) const EXPIRY: usize = 8;
 const EXPIRY_FLAG: u32 = 1 << 31;
 /// The longest key or value, in bytes.
 pub const LENGTH_MAX: usize = (1 << 31) - 1;
@@ -57,84 +59,6 @@ impl Encoding {
 
 /// Bytes of a collection's words in the value area.
 const COLLECTION: usize = size_of::<Collection>();
-
-/// A stored value, as it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// A string kept as an integer.
-    Int(i64),
-    /// A string kept as bytes.
-    Bytes(&'a [u8]),
-}
-
-/// The longest string that Redis keeps beside its object header.
-const EMBSTR_MAX: usize = 44;
-/// Bytes of key and value that Redis 8 keeps beside its object header, which is what `embstr` means; an expiry takes eight of them.
-const EMBEDDED_MAX: usize = 41;
-
-/// The encoding that a value gets beside such a key. Here every string lies beside its key; Redis keeps only short ones there, and
-/// says `raw` of one that an expiry has once driven out, until the value is replaced.
-fn encoding_beside(key_length: usize, value: Value<'_>, encoding: Encoding, expires: bool) -> Encoding {
-    match encoding {
-        Encoding::Embstr if key_length + value.text_length() + usize::from(expires) * EXPIRY > EMBEDDED_MAX => {
-            Encoding::Raw
-        }
-        Encoding::Embstr | Encoding::Raw | Encoding::Int | Encoding::Collection => encoding,
-    }
-}
-
-impl<'a> Value<'a> {
-    /// The value a client's bytes are stored as: an integer when they are one in its only spelling.
-    #[must_use]
-    pub fn from_bytes(bytes: &'a [u8]) -> Self {
-        if bytes.len() <= 20
-            && let Some(number) = simurgh_protocol::number::parse_i64(bytes)
-        {
-            return Self::Int(number);
-        }
-        Self::Bytes(bytes)
-    }
-
-    /// The encoding that a fresh value gets.
-    #[must_use]
-    pub fn encoding(&self) -> Encoding {
-        match self {
-            Self::Int(_) => Encoding::Int,
-            Self::Bytes(bytes) if bytes.len() <= EMBSTR_MAX => Encoding::Embstr,
-            Self::Bytes(_) => Encoding::Raw,
-        }
-    }
-
-    /// Calls `with` with the value's text.
-    pub fn with_text<R>(&self, with: impl FnOnce(&[u8]) -> R) -> R {
-        match self {
-            Self::Int(number) => with(itoa::Buffer::new().format(*number).as_bytes()),
-            Self::Bytes(bytes) => with(bytes),
-        }
-    }
-
-    /// The value's text, copied.
-    #[must_use]
-    pub fn to_vec(&self) -> Vec<u8> {
-        self.with_text(<[u8]>::to_vec)
-    }
-
-    /// The length of the value's text, in bytes.
-    #[must_use]
-    pub fn text_length(&self) -> usize {
-        match self {
-            Self::Int(number) => itoa::Buffer::new().format(*number).len(),
-            Self::Bytes(bytes) => bytes.len(),
-        }
-    }
-
-    fn stored_length(&self) -> usize {
-        match self {
-            Self::Int(_) => 8,
-            Self::Bytes(bytes) => bytes.len(),
-        }
-    }
-}
 
 /// An owned entry. Freed by [`Entry::free`], not by `Drop`: the table that owns it keeps it as a packed word.
 #[derive(Debug)]

@@ -27,10 +27,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Replies that are made before an attempt to send them.
-const OUTPUT_STEP: usize = 256 * 1024;
-const OUTPUT_STEP_UNAUTHENTICATED: usize = 1024;
-
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
@@ -100,10 +96,10 @@ pub struct Client {
     /// The shards that the request needs which runs.
     pub(crate) wanted: u64,
     pub(crate) incoming: Incoming,
-    effects: Effects,
+    pub(crate) effects: Effects,
     random: Random,
     /// From which byte of the replies on which position of the log must be safe.
-    holds: VecDeque<(usize, u64)>,
+    pub(crate) holds: VecDeque<(usize, u64)>,
     /// How many bytes at the start of the replies have been sent.
     pub(crate) sent: usize,
     /// Length of the replies from which they are to be sent before more are made.
@@ -113,13 +109,13 @@ pub struct Client {
     /// Time of the batch, in milliseconds of Unix time.
     pub now_ms: i64,
     /// The cycle counter when the command that runs began.
-    ticks: u64,
+    pub(crate) ticks: u64,
     /// Commands executed and not yet counted where others read it.
-    commands: u64,
+    pub(crate) commands: u64,
     /// The walk through the keyspace that the next request is in the middle of.
     pub(crate) walking: Option<Box<Walking>>,
     /// Position of the log that a reply of this hold waits for besides those of the shards held.
-    waits_for: u64,
+    pub(crate) waits_for: u64,
 }
 
 impl std::fmt::Debug for Client {
@@ -265,43 +261,10 @@ impl Client {
         }
     }
 
-    fn begin_batch(&mut self) {
-        self.refresh();
-        self.now_ms = time::wall_ms();
-        self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
-        self.publish_input();
-        self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
-        if self.node.tracking.is_active() {
-            self.tell_before();
-        }
-        self.ticks = time::ticks();
-        self.output_end = self.reply.len() + if self.authenticated { OUTPUT_STEP } else { OUTPUT_STEP_UNAUTHENTICATED };
-    }
-
     /// Whether the next request may be executed before the replies so far are sent.
     #[inline]
     fn may_continue(&self) -> bool {
         self.wait.is_none() && self.close.is_none() && self.blocked.is_none() && self.reply.len() < self.output_end
-    }
-
-    /// Adds the commands executed since the last time to the counters that others read.
-    fn publish_commands(&mut self) {
-        let commands = std::mem::take(&mut self.commands);
-        if commands > 0 {
-            self.node.stats.total_commands_processed.add(commands);
-            // Nobody else counts here, so there is no need for an atomic addition.
-            let shared = &self.shared.commands;
-            shared.store(shared.load(Relaxed) + commands, Relaxed);
-        }
-    }
-
-    fn end_batch(&mut self) {
-        self.publish_commands();
-        self.publish();
-        let changes = self.effects.take_changes();
-        if changes > 0 {
-            self.node.stats.changes.add(changes);
-        }
     }
 
     fn shards_wanted(&self, next: &Prepared) -> u64 {
@@ -391,53 +354,6 @@ impl Client {
             self.hold_from(reply_start, needed);
         }
         self.deliver_served(needed);
-    }
-
-    /// The replies from byte `start` on wait until the log is safe up to `position`.
-    pub(crate) fn hold_from(&mut self, start: usize, position: u64) {
-        if position > self.node.log.safe() {
-            self.holds.push_back((start, position));
-        }
-    }
-
-    /// What has just been replied tells of something up to this position of the log.
-    pub(crate) fn wait_for_position(&mut self, position: u64) {
-        self.waits_for = position;
-    }
-
-    /// How many bytes of the replies may be sent, and the position that the rest waits for.
-    pub(crate) fn sendable(&mut self) -> (usize, Option<u64>) {
-        let safe = self.node.log.safe();
-        while self.holds.front().is_some_and(|(_, position)| *position <= safe) {
-            self.holds.pop_front();
-        }
-        match self.holds.front() {
-            Some((start, position)) => (*start - self.sent, Some(*position)),
-            None => (self.reply.len() - self.sent, None),
-        }
-    }
-
-    /// The first `count` bytes that have not been sent.
-    pub(crate) fn unsent(&self, count: usize) -> &[u8] {
-        &self.reply.bytes()[self.sent..self.sent + count]
-    }
-
-    /// `count` more bytes of the replies have been sent. What was sent is given up once it is the larger half, so that a large
-    /// reply to a slow reader is not moved for every piece of it.
-    pub(crate) fn sent(&mut self, count: usize) {
-        self.sent += count;
-        let buffer = self.reply.buffer();
-        if self.sent == buffer.len() {
-            buffer.clear();
-        } else if self.sent > buffer.len() / 2 {
-            buffer.drain(..self.sent);
-        } else {
-            return;
-        }
-        for hold in &mut self.holds {
-            hold.0 = hold.0.saturating_sub(self.sent);
-        }
-        self.sent = 0;
     }
 
     /// Executes one request, the next one, with the shards that it needs.

@@ -10,6 +10,7 @@
 //! data path and use the kernel's run-where-you-stand mailboxes; the long-lived actors are supervised by ractor.
 
 mod admission;
+mod batch;
 mod bind;
 mod blocking;
 pub mod client;
@@ -26,6 +27,7 @@ pub mod log;
 mod log_writer;
 pub mod memory;
 pub mod node;
+mod output;
 mod prefetch;
 pub mod pubsub;
 pub mod push;

@@ -1,0 +1,46 @@
+//! The beginning and the end of a batch of requests: the time that it runs at, and the counters that others read.
+
+use crate::client::Client;
+use simurgh_kernel::time;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Replies that are made before an attempt to send them.
+const OUTPUT_STEP: usize = 256 * 1024;
+const OUTPUT_STEP_UNAUTHENTICATED: usize = 1024;
+
+impl Client {
+    /// A batch begins: all of it runs at one time, with one state of the configuration.
+    pub(crate) fn begin_batch(&mut self) {
+        self.refresh();
+        self.now_ms = time::wall_ms();
+        self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
+        self.publish_input();
+        self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
+        if self.node.tracking.is_active() {
+            self.tell_before();
+        }
+        self.ticks = time::ticks();
+        self.output_end = self.reply.len() + if self.authenticated { OUTPUT_STEP } else { OUTPUT_STEP_UNAUTHENTICATED };
+    }
+
+    /// Adds the commands executed since the last time to the counters that others read.
+    pub(crate) fn publish_commands(&mut self) {
+        let commands = std::mem::take(&mut self.commands);
+        if commands > 0 {
+            self.node.stats.total_commands_processed.add(commands);
+            // Nobody else counts here, so there is no need for an atomic addition.
+            let shared = &self.shared.commands;
+            shared.store(shared.load(Relaxed) + commands, Relaxed);
+        }
+    }
+
+    /// A batch has ended.
+    pub(crate) fn end_batch(&mut self) {
+        self.publish_commands();
+        self.publish();
+        let changes = self.effects.take_changes();
+        if changes > 0 {
+            self.node.stats.changes.add(changes);
+        }
+    }
+}
