@@ -139,7 +139,7 @@ impl Grammar {
             (arguments, _) = (vec![b"GET".to_vec(), self.key()], ());
             return self.finish(client, arguments, Compare::Bytes);
         }
-        if self.random.one_in(40) && !is_transaction(&arguments[0]) {
+        if self.random.one_in(40) && !is_transaction(&arguments[0]) && !is_random(&arguments[0]) {
             self.damage(&mut arguments);
             if compare == Compare::AnyOrder {
                 // Perhaps not all members now, but some picked at random.
@@ -339,6 +339,11 @@ impl Grammar {
 /// Whether a command begins or ends a queue. Those are never damaged: the grammar has to know which clients queue.
 fn is_transaction(name: &[u8]) -> bool {
     [&b"MULTI"[..], b"EXEC", b"DISCARD", b"RESET"].contains(&name)
+}
+
+/// Whether a command without its count picks, and even removes, what only chance knows.
+fn is_random(name: &[u8]) -> bool {
+    [&b"SPOP"[..], b"SRANDMEMBER"].contains(&name)
 }
 
 fn is_set_at(arguments: &Words) -> bool {
