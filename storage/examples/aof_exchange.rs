@@ -5,13 +5,16 @@
 //! each key that is left, in order.
 #![allow(clippy::disallowed_methods, reason = "a tool for a test: it reads and writes real files")]
 
+use simurgh_protocol::config::Settings;
 use simurgh_protocol::resp::Args;
+use simurgh_storage::KeyHasher;
 use simurgh_storage::aof::check::Check;
 use simurgh_storage::aof::manifest::{BaseFormat, Manifest, manifest_name};
 use simurgh_storage::aof::record::encode;
 use simurgh_storage::aof::replay::{Options, Replay};
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::rdb::read::{Item, Reader, is_rdb};
+use simurgh_storage::rdb::value::{Loaded, Loading};
 use simurgh_storage::rdb::write::{Access, Origin, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,9 +46,11 @@ fn write(directory: &Path, keys: u32) -> Result<(), Failure> {
     writer.database(&mut base, 0, u64::from(keys), 1);
     for key in 0..keys {
         let name = format!("base:{key}");
-        writer.string(&mut base, name.as_bytes(), name.repeat(3).as_bytes(), None, Access::Unknown);
+        let value = Loaded::String(name.repeat(3).into_bytes().into());
+        writer.value(&mut base, name.as_bytes(), value, None, Access::Unknown);
     }
-    writer.string(&mut base, b"base:expiring", b"123", Some(EXPIRE_AT_MS), Access::Unknown);
+    let value = Loaded::String(b"123"[..].into());
+    writer.value(&mut base, b"base:expiring", value, Some(EXPIRE_AT_MS), Access::Unknown);
     writer.end(&mut base);
     let mut sealer = Sealer::new(0, 0x5eed);
     let mut increments = Vec::new();
@@ -123,8 +128,10 @@ fn read_rdb(bytes: &[u8], keys: &mut Keys) -> Result<u64, Failure> {
 }
 
 fn take_items(reader: &mut Reader, keys: &mut Keys) -> Result<(), Failure> {
-    while let Some(item) = reader.next_item()? {
-        if let Item::String { database, key, value, expire_at_ms, .. } = item {
+    let (packing, hasher) = (Settings::default().config().packing, KeyHasher::new(0));
+    let loading = Loading { packing: &packing, hasher: &hasher, string_bytes_max: simurgh_storage::LENGTH_MAX };
+    while let Some(item) = reader.next_item(&loading)? {
+        if let Item::Key { database, key, value: Loaded::String(value), expire_at_ms, .. } = item {
             keys.insert((database, key.into_owned()), (value.into_owned(), expire_at_ms));
         }
     }

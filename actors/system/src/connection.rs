@@ -118,6 +118,9 @@ pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: St
     }
 }
 
+/// Something that is ready later.
+type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 struct Connection {
     node: Arc<Node>,
     shared: Arc<ClientShared>,
@@ -134,9 +137,9 @@ struct Connection {
     /// Execution has stopped until what waits has been sent.
     has_more: bool,
     /// The end of the pause that the next request waits for.
-    pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pause: Option<Timer>,
     /// The time at which the client gives up waiting for a key, and the timer for it.
-    timeout: Option<(i64, Pin<Box<dyn Future<Output = ()> + Send>>)>,
+    timeout: Option<(i64, Timer)>,
     /// A wait that has ended and lies with its shards still.
     ended_wait: Option<Arc<Waiter>>,
 }

@@ -322,7 +322,7 @@ proptest! {
         let limits = Limits { entries, value: 64, hasher: &hasher };
         let (mut hash, mut model) = (Hash::default(), BTreeMap::<Vec<u8>, (Vec<u8>, Option<i64>)>::new());
         // Some fields are integers, some values are long.
-        let name = |field: u8| if field % 3 == 0 { field.to_string().into_bytes() } else { vec![b'f', field] };
+        let name = |field: u8| if field.is_multiple_of(3) { field.to_string().into_bytes() } else { vec![b'f', field] };
         for step in steps {
             match step {
                 Step::Set(field, value, expiry) => {

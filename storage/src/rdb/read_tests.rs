@@ -44,9 +44,7 @@ fn sample() -> (Vec<u8>, Keys) {
         if database.replace(*of) != Some(*of) {
             writer.database(&mut out, *of, 2, 1);
         }
-        let entry = Loaded::String(value.into()).into_entry(key, *expire_at_ms, 0);
-        writer.key(&mut out, entry.view(), *access);
-        entry.free();
+        writer.value(&mut out, key, Loaded::String(value.into()), *expire_at_ms, *access);
     }
     writer.end(&mut out);
     (out, keys)

@@ -4,7 +4,7 @@
 use super::crc64::crc64;
 use super::length::write_length;
 use super::string::write_string;
-use super::value::{kind_of, write_value};
+use super::value::{Loaded, kind_of, write_value};
 use super::{VERSION_WRITTEN, opcode};
 use crate::entry::EntryRef;
 
@@ -92,6 +92,20 @@ impl Writer {
             write_string(out, entry.key());
             write_value(out, entry);
         });
+    }
+
+    /// A key with a value that was read elsewhere.
+    pub fn value(
+        &mut self,
+        out: &mut Vec<u8>,
+        key: &[u8],
+        value: Loaded<'_>,
+        expire_at_ms: Option<i64>,
+        access: Access,
+    ) {
+        let entry = value.into_entry(key, expire_at_ms, 0);
+        self.key(out, entry.view(), access);
+        entry.free();
     }
 
     /// Ends the file.
