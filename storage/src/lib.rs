@@ -44,6 +44,7 @@ pub mod scored;
 pub mod set;
 mod shard;
 mod slot_table;
+pub mod sort;
 pub mod sorted_set;
 pub mod stream;
 pub mod string;

@@ -13,6 +13,7 @@ mod commands;
 mod hash;
 mod hyperloglog;
 mod set;
+mod list;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -117,6 +118,7 @@ const GROUPS: &[(u64, Make)] = &[
     (60, Grammar::hash),
     (30, Grammar::hyperloglog),
     (60, Grammar::set_group),
+    (80, Grammar::list),
 ];
 
 impl Grammar {

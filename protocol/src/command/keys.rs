@@ -70,7 +70,28 @@ pub fn keys(spec: &CommandSpec, args: &Args<'_>) -> Result<Vec<KeyPosition>, Inv
         let words = (position(first)?..=position(last)?).step_by(step);
         found.extend(words.map(|index| KeyPosition { index, flags }));
     }
+    if spec.command == Some(Command::Data(DataCommand::Sort)) {
+        found.extend(sort_destination(args).map(|index| KeyPosition { index, flags: KeyFlags::OW | KeyFlags::UPDATE }));
+    }
     Ok(found)
+}
+
+/// Where SORT stores: the key behind the last `STORE` that is not another option's value.
+fn sort_destination(args: &Args<'_>) -> Option<usize> {
+    let (mut found, mut index) = (None, 2);
+    while index < args.len() {
+        let width = match () {
+            () if args.is(index, "LIMIT") => 3,
+            () if args.is(index, "BY") || args.is(index, "GET") => 2,
+            () if args.is(index, "STORE") && index + 1 < args.len() => {
+                found = Some(index + 1);
+                2
+            }
+            () => 1,
+        };
+        index += width;
+    }
+    found
 }
 
 fn count(args: &Args<'_>) -> i64 {

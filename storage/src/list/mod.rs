@@ -1,8 +1,8 @@
 //! Lists: a packed list while it is small, a sequence of packed nodes (`quicklist.rs`) when it has outgrown one.
 //!
 //! Commands: <https://redis.io/docs/latest/commands/?group=list>. They are in files by what they do: `push.rs`, `pop.rs`, `transfer.rs`
-//! (LMOVE and its like), `read.rs`, `edit.rs`, `search.rs`, `wait.rs`. What takes one element or several from an end, and what moves elements,
-//! are functions of a key, so that the commands that wait for elements do the same things when they have some.
+//! (LMOVE and its like), `read.rs`, `edit.rs`, `search.rs`, `wait.rs`. What takes one element or several from an end, and what moves
+//! elements, are functions of a key, so that the commands that wait for elements do the same things when they have some.
 
 mod edit;
 mod limit;
@@ -15,6 +15,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod transfer_several;
 mod wait;
 
 pub use edit::{linsert, lrem, lset, ltrim};
@@ -26,7 +27,8 @@ pub use quicklist::Side;
 pub use read::{lindex, llen, lrange};
 pub use search::lpos;
 pub use transfer::{lmove, move_one, rpoplpush};
-pub use wait::{blmove, blmpop, blpop, brpop, brpoplpush};
+pub use transfer_several::{HowMany, lmovem, move_several};
+pub use wait::{blmove, blmovem, blmpop, blpop, brpop, brpoplpush};
 
 use crate::listpack::{Item, Listpack};
 use crate::packed_or::{Form, PackedOr};
@@ -84,6 +86,15 @@ impl List {
                 OwnedNode::Plain(text) => quick.append_plain(text),
             }
         }
+        let mut list = Self(PackedOr::large(Box::new(quick)));
+        list.pack(limit, false);
+        list
+    }
+
+    /// A list of these elements.
+    pub fn of_items<'a>(items: impl IntoIterator<Item = Item<'a>>, limit: Limit) -> Self {
+        let mut quick = Quicklist::default();
+        items.into_iter().for_each(|item| quick.push(End::Back, item, limit));
         let mut list = Self(PackedOr::large(Box::new(quick)));
         list.pack(limit, false);
         list

@@ -121,7 +121,8 @@ impl Several {
     }
 }
 
-fn positive(text: &[u8], otherwise: &'static str) -> Result<usize, CommandError> {
+/// A number of at least one.
+pub(super) fn positive(text: &[u8], otherwise: &'static str) -> Result<usize, CommandError> {
     let number = parse_i64(text).and_then(|number| usize::try_from(number).ok()).filter(|number| *number > 0);
     number.ok_or(CommandError::Text(otherwise))
 }

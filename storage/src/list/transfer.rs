@@ -57,6 +57,13 @@ impl Element {
     }
 }
 
+/// The length of a key's list, without any trace of the look.
+pub(super) fn length(cx: &mut Context<'_>, key: &Key<'_>) -> Result<Option<usize>, CommandError> {
+    let Some(entry) = cx.peek(key) else { return Ok(None) };
+    let collection = entry.collection().ok_or(CommandError::WrongType)?;
+    List::of(&collection).map(|list| Some(list.len())).ok_or(CommandError::WrongType)
+}
+
 /// Moves an element, answers with it and tells of it; false, and no answer, if there is no source.
 pub fn move_one(
     cx: &mut Context<'_>,
@@ -66,12 +73,10 @@ pub fn move_one(
     to: End,
 ) -> Result<bool, CommandError> {
     let limit = Limit::of(cx.settings.packing.list_size);
-    if cx.look::<List>(source)?.0.is_none() {
+    if length(cx, source)?.is_none() {
         return Ok(false);
     }
-    if cx.peek(destination).is_some_and(|entry| entry.collection().is_none_or(|value| List::of(&value).is_none())) {
-        return Err(CommandError::WrongType);
-    }
+    length(cx, destination)?;
     let (Some(mut list), reply) = cx.edit_with_reply::<List>(source)? else { return Ok(false) };
     let Some(element) = list.pop(from, Element::of) else { return Ok(false) };
     element.item().write_to(reply);

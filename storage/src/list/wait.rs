@@ -1,9 +1,9 @@
-//! BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH: as LPOP and its like where there is something, waiting for it where there is not.
+//! BLPOP, BRPOP, BLMPOP, BLMOVE, BLMOVEM, BRPOPLPUSH: as LPOP and its like where there is something, waiting for it where there is not.
 //!
 //! Each tries, and wants to wait if nothing is there; it is run again, the same from its beginning, when one of its keys is ready. The log
 //! gets what it did, so nobody who replays it waits.
 
-use super::{End, Several, log_pop, move_one, pop_first_of, pop_one};
+use super::{End, HowMany, Several, log_pop, move_one, move_several, pop_first_of, pop_one};
 use crate::blocking::{Awaits, Block, Null, deadline_of_seconds};
 use crate::context::Context;
 use crate::key_hash::Key;
@@ -63,6 +63,19 @@ pub fn blmove(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
         cx.log_instead(&[b"LMOVE", source, destination, args.at(3), args.at(4)]);
     } else {
         wait(cx, args, 1..2, deadline_ms, Null::Bulk);
+    }
+    Ok(())
+}
+
+/// `BLMOVEM source destination LEFT | RIGHT LEFT | RIGHT timeout [COUNT | EXACTLY number OBO | BULK]`: the elements, or null when the time
+/// is over. With EXACTLY it waits until there are as many.
+pub fn blmovem(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let (from, to) = (End::parse(args, 3)?, End::parse(args, 4)?);
+    let deadline_ms = deadline_of_seconds(args.at(5), cx.now_ms)?;
+    let how_many = HowMany::parse(args, 6)?;
+    let (source, destination) = (cx.key(args.at(1)), cx.key(args.at(2)));
+    if !move_several(cx, [&source, &destination], [from, to], how_many)? {
+        wait(cx, args, 1..2, deadline_ms, Null::Array);
     }
     Ok(())
 }

@@ -82,10 +82,12 @@ pub fn setrange(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
         cx.reply.count(length);
         return Ok(());
     }
+    if let Some(entry) = &old {
+        entry.view().string()?;
+    }
     checked_length(offset, bytes.len(), longest)?;
     let length = match old {
         Some(mut entry) => {
-            entry.view().string()?;
             let length = overwrite(&mut entry, offset, bytes);
             cx.changed(&key);
             length

@@ -279,3 +279,15 @@ proptest! {
         }
     }
 }
+
+/// Redis 8.2.3 answered so.
+#[test]
+fn what_is_of_another_type_is_there_all_the_same() {
+    let mut fixture = Fixture::new();
+    fixture.reply(crate::list::rpush, &["RPUSH", "l", "a"]);
+    let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value ";
+    assert_eq!(fixture.reply(setrange, &["SETRANGE", "l", "9223372036854775807", "x"]), wrong_type);
+    assert_eq!(fixture.reply(set, &["SET", "l", "x", "XX", "GET"]), wrong_type);
+    assert_eq!(fixture.reply(set, &["SET", "l", "x", "NX"]), "$-1 ");
+    assert_eq!(fixture.reply(set, &["SET", "l", "x", "XX"]), "+OK ");
+}

@@ -189,7 +189,8 @@ impl Grammar {
 
     pub(super) fn redis_810(&mut self) -> Words {
         let (key, value) = (self.key(), self.value());
-        let mut all = match self.random.below(5) {
+        let mut all = match self.random.below(7) {
+            5 | 6 => return self.lmovem(),
             0 => words(&[b"DIGEST", &key]),
             1 => self.compared(words(&[b"DELEX", &key])),
             2 => self.compared(words(&[b"SET", &key, &value])),
