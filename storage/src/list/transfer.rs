@@ -92,7 +92,7 @@ pub fn move_one(
         list.shrink(limit);
         drop(list);
         add(&mut *cx.edit_or_create::<List>(destination)?);
-        cx.changed(source);
+        cx.tell_watchers(source);
     }
     cx.changed(destination);
     cx.notify(Class::LIST, to.push_event(), destination);

@@ -73,8 +73,9 @@ pub fn move_several(
     }
     put(cx, destination, to, &elements)?;
     if source.bytes != destination.bytes {
-        cx.changed(source);
+        cx.tell_watchers(source);
     }
+    cx.effects.change_many(elements.len() as u64 - 1);
     cx.changed(destination);
     tell(cx, [source, destination], [from, to]);
     log(cx, [source, destination], [from, to], &elements);
