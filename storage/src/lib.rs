@@ -23,6 +23,7 @@ pub mod expiry;
 #[cfg(test)]
 mod fixture;
 pub mod generic;
+pub mod geo;
 pub mod hash;
 pub mod hyperloglog;
 pub mod intset;
@@ -30,6 +31,7 @@ mod key_hash;
 pub mod keyspace;
 pub mod list;
 pub mod listpack;
+mod loan;
 pub mod member;
 mod notify;
 pub mod object;

@@ -118,22 +118,22 @@ pub fn zadd(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     };
     // All scores are read before the first member is touched.
     let pairs = (first..args.len()).step_by(2).map(pair).collect::<Result<Vec<_>, _>>()?;
-    add_all(cx, args, &pairs, options)
+    add_all(cx, args, &pairs, options).map(drop)
 }
 
 /// `ZINCRBY key increment member`: the new score.
 pub fn zincrby(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let score = parse_f64(args.at(2)).ok_or(CommandError::NotAFloat)?;
-    add_all(cx, args, &[(score, args.at(3))], Options { increment: true, ..Options::default() })
+    add_all(cx, args, &[(score, args.at(3))], Options { increment: true, ..Options::default() }).map(drop)
 }
 
-/// Adds scores and members to the set at argument 1, and answers as ZADD does.
+/// Adds scores and members to the set at argument 1, and answers as ZADD does; how many came or changed.
 pub(crate) fn add_all(
     cx: &mut Context<'_>,
     args: &Args<'_>,
     pairs: &[(f64, &[u8])],
     options: Options,
-) -> Result<(), CommandError> {
+) -> Result<usize, CommandError> {
     let key = cx.first_key(args);
     let limits = Limits::of(cx);
     if options.present && cx.edit::<SortedSet>(&key)?.is_none() {
@@ -142,7 +142,7 @@ pub(crate) fn add_all(
         } else {
             cx.reply.integer(0);
         }
-        return Ok(());
+        return Ok(0);
     }
     let mut set = cx.edit_or_create::<SortedSet>(&key)?;
     let longest = pairs.iter().map(|(_, member)| member.len()).max().unwrap_or(0);
@@ -172,5 +172,5 @@ pub(crate) fn add_all(
         Some(score) => cx.reply.double(score),
         None => cx.reply.null(),
     }
-    Ok(())
+    Ok(added + changed)
 }

@@ -14,24 +14,38 @@
 //! | `read` | ZCARD ZSCORE ZMSCORE ZRANK ZREVRANK ZCOUNT ZLEXCOUNT |
 //! | `range` | ZRANGE and those that it has replaced, ZRANGESTORE |
 //! | `remove` | ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX |
+//! | `pop` | ZPOPMIN ZPOPMAX ZMPOP BZPOPMIN BZPOPMAX BZMPOP |
+//! | `random`, `scan` | ZRANDMEMBER, ZSCAN |
+//! | `combine`, `query` | ZUNION ZINTER ZDIFF, each with STORE, ZINTERCARD |
 //!
 //! Ranks are counted from the lowest score here; `interval` turns what a command asks for into such ranks.
 //!
 //! Commands: <https://redis.io/docs/latest/commands/?group=sorted-set>.
 
 mod add;
+mod combine;
 mod interval;
 mod packed;
+mod pop;
+mod query;
+mod random;
 mod range;
 mod read;
 mod remove;
+mod scan;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use add::{Options as AddOptions, add_all};
 pub use add::{zadd, zincrby};
+pub use combine::{zdiff, zdiffstore, zinter, zintercard, zinterstore, zunion, zunionstore};
+pub use pop::{bzmpop, bzpopmax, bzpopmin, zmpop, zpopmax, zpopmin};
+pub use random::zrandmember;
+pub(crate) use range::store;
 pub use range::{zrange, zrangebylex, zrangebyscore, zrangestore, zrevrange, zrevrangebylex, zrevrangebyscore};
 pub use read::{zcard, zcount, zlexcount, zmscore, zrank, zrevrank, zscore};
 pub use remove::{zrem, zremrangebylex, zremrangebyrank, zremrangebyscore};
+pub use scan::zscan;
 
 use crate::block::Malformed;
 use crate::context::Context;
@@ -131,6 +145,20 @@ impl SortedSet {
         Ok(ordered)
     }
 
+    /// A set of members that differ and are in order, in the representation that suits them.
+    fn of_ordered(members: &[(impl AsRef<[u8]>, f64)], limits: &Limits<'_>) -> Self {
+        let longest = members.iter().map(|(member, _)| member.as_ref().len()).max().unwrap_or(0);
+        let members = members.iter().map(|(member, score)| (member.as_ref(), *score));
+        if limits.allow(members.len(), longest) {
+            return Self(PackedOr::packed(packed::of_members(members)));
+        }
+        let mut ranked = ScoredDict::new(limits.hasher);
+        for (member, score) in members {
+            ranked.insert(member, score);
+        }
+        Self::of_ranked(ranked)
+    }
+
     fn of_ranked(ranked: ScoredDict) -> Self {
         Self(PackedOr::large(Box::new(ranked)))
     }
@@ -226,7 +254,7 @@ impl SortedSet {
     }
 
     /// How many members have a score below this one.
-    fn count_below(&self, score: f64) -> usize {
+    pub(crate) fn count_below(&self, score: f64) -> usize {
         match self.0.get() {
             Form::Packed(list) => packed::count_while(list, |other| other < score),
             Form::Large(ranked) => ranked.count_below(score),

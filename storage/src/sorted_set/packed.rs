@@ -134,6 +134,15 @@ pub(super) fn remove_ranks(list: &mut Listpack, ranks: Range<usize>) {
     }
 }
 
+/// A list of members in order.
+pub(super) fn of_members<'a>(members: impl Iterator<Item = (&'a [u8], f64)>) -> Listpack {
+    let mut list = Listpack::new();
+    for (member, score) in members {
+        with_score(score, |score| list.splice(list.end(), 0, &[Item::from(member), score]));
+    }
+    list
+}
+
 /// Whether elements are members, each there once, and scores in turn.
 pub(super) fn check(list: &Listpack) -> Result<(), Malformed> {
     let is_score = |item: Item<'_>| match item {

@@ -1,0 +1,95 @@
+//! ZSCAN: a walk through a sorted set in steps, while it changes.
+//!
+//! A packed set comes at once, as in Redis; a large one in steps with the guarantee of `dict.rs`. Its scores come with 17 digits, as
+//! Redis writes them here and nowhere else.
+
+use super::SortedSet;
+use crate::context::Context;
+use crate::listpack::Item;
+use crate::packed_or::Form;
+use crate::scan::parse_cursor;
+use simurgh_protocol::glob::Glob;
+use simurgh_protocol::number::{format_f64, format_f64_17, parse_i64};
+use simurgh_protocol::{Args, CommandError, Reply};
+
+/// Members visited by a call that does not say how many.
+const COUNT: u64 = 10;
+
+struct Options {
+    count: u64,
+    pattern: Option<Glob>,
+}
+
+impl Options {
+    fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
+        let mut options = Self { count: COUNT, pattern: None };
+        let mut index = 3;
+        while index < args.len() {
+            if args.is(index, "NOVALUES") {
+                return Err(CommandError::Text("ERR NOVALUES option can only be used in HSCAN"));
+            }
+            let value = args.get(index + 1).ok_or(CommandError::Syntax)?;
+            if args.is(index, "COUNT") {
+                let count = parse_i64(value).ok_or(CommandError::NotAnInteger)?;
+                options.count = u64::try_from(count).ok().filter(|count| *count > 0).ok_or(CommandError::Syntax)?;
+            } else if args.is(index, "MATCH") {
+                options.pattern = Some(Glob::new(value)).filter(|pattern| !pattern.matches_everything());
+            } else {
+                return Err(CommandError::Syntax);
+            }
+            index += 2;
+        }
+        Ok(options)
+    }
+}
+
+/// What a call has come upon. The next cursor stands before the members and is known after them.
+struct Found {
+    reply: Reply,
+    count: usize,
+    seen: u64,
+}
+
+impl Found {
+    fn meet(&mut self, member: Item<'_>, options: &Options, score: impl FnOnce() -> String) {
+        self.seen += 1;
+        if options.pattern.as_ref().is_none_or(|glob| member.with_text(|text| glob.matches(text))) {
+            member.write_to(&mut self.reply);
+            self.reply.bulk(score().as_bytes());
+            self.count += 2;
+        }
+    }
+}
+
+/// `ZSCAN key cursor [MATCH pattern] [COUNT count]`: the next cursor, 0 at the end, and some members with their scores.
+pub fn zscan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
+    let mut cursor = parse_cursor(args.at(2)).ok_or(CommandError::InvalidCursor)?;
+    let key = cx.first_key(args);
+    let (set, reply) = cx.look::<SortedSet>(&key)?;
+    let mut found = Found { reply: Reply::new(reply.protocol()), count: 0, seen: 0 };
+    match set {
+        None => cursor = 0,
+        Some(set) => cursor = walk(&set, cursor, &Options::parse(args)?, &mut found),
+    }
+    reply.array(2);
+    reply.bulk(itoa::Buffer::new().format(cursor).as_bytes());
+    reply.array(found.count);
+    reply.buffer().extend_from_slice(found.reply.bytes());
+    Ok(())
+}
+
+/// Walks on from `cursor` until enough members were seen; the next cursor.
+fn walk(set: &SortedSet, mut cursor: u64, options: &Options, found: &mut Found) -> u64 {
+    let Form::Large(ranked) = set.0.get() else {
+        set.members(0..set.len()).for_each(|(member, score)| found.meet(member, options, || format_f64(score)));
+        return 0;
+    };
+    loop {
+        cursor = ranked.scan(cursor, |member| {
+            found.meet(Item::Bytes(member.member()), options, || format_f64_17(member.score()));
+        });
+        if cursor == 0 || found.seen >= options.count {
+            return cursor;
+        }
+    }
+}
