@@ -12,8 +12,8 @@ mod bitmap;
 mod commands;
 mod hash;
 mod hyperloglog;
-mod set;
 mod list;
+mod set;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
