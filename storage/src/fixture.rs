@@ -27,6 +27,8 @@ pub(crate) struct Fixture {
     pub random: Random,
     pub discarded: Vec<Discarded>,
     pub replaying: bool,
+    /// The keyspace stands still.
+    pub keeps_expired: bool,
     pub may_block: bool,
     /// How the last command wanted to wait.
     pub block: Option<Block>,
@@ -59,6 +61,7 @@ impl Fixture {
             random: Random::new(7),
             discarded: Vec::new(),
             replaying: false,
+            keeps_expired: false,
             may_block: true,
             block: None,
             events: Vec::new(),
@@ -96,6 +99,7 @@ impl Fixture {
         let args = Args::new(&buffer, &ranges);
         let (mut reply, mut effects) = (Reply::new(self.protocol), Effects::default());
         effects.recording = true;
+        effects.keeps_expired = self.keeps_expired;
         effects.begin();
         let mut cx = Context {
             reply: &mut reply,

@@ -143,8 +143,8 @@ impl Grammar {
         }
         if self.random.one_in(40) && !is_transaction(&arguments[0]) && !is_random(&arguments[0]) {
             self.damage(&mut arguments);
-            if compare == Compare::AnyOrder {
-                // Perhaps not all members now, but some picked at random.
+            if compare == Compare::AnyOrder && arguments[0].ends_with(b"RANDFIELD") {
+                // Perhaps not all fields now, but some picked at random.
                 compare = Compare::Presence;
             }
         }

@@ -22,9 +22,19 @@ pub(super) fn forget_expired<'f>(cx: &mut Context<'_>, key: &Key<'_>, fields: im
     tell_gone(cx, key, &gone);
 }
 
-/// As [`forget_expired`], for a command that names no fields: of those whose time has come, the first.
+/// [`forget_expired`] of a command that only reads, which leaves things as they are while the keyspace stands still.
+pub(super) fn forget_read<'f>(cx: &mut Context<'_>, key: &Key<'_>, fields: impl Iterator<Item = &'f [u8]>) {
+    if !cx.effects.keeps_expired {
+        forget_expired(cx, key, fields);
+    }
+}
+
+/// As [`forget_read`], for a command that names no fields: of those whose time has come, the first.
 pub(super) fn forget_some_expired(cx: &mut Context<'_>, key: &Key<'_>) {
     let now_ms = cx.now_ms;
+    if cx.effects.keeps_expired {
+        return;
+    }
     let Some(mut hash) = with_due(cx, key) else { return };
     let gone: Vec<Vec<u8>> = std::iter::from_fn(|| hash.take_due(now_ms)).take(FORGOTTEN_MAX).collect();
     drop(hash);
@@ -73,6 +83,10 @@ pub fn expire_fields(
             let Some(mut hash) = shard.database_mut(database).occupied(&key).and_then(Edit::<Hash>::new) else { break };
             let gone: Vec<Vec<u8>> = std::iter::from_fn(|| hash.take_due(now_ms)).take(left).collect();
             drop(hash);
+            debug_assert!(!gone.is_empty(), "the index knows what is due");
+            if gone.is_empty() {
+                break;
+            }
             left -= gone.len();
             shard.stats.expired_fields += gone.len() as u64;
             tell(shard, database, &key, &gone, events, effects);

@@ -1,6 +1,6 @@
 //! Commands that read a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HSTRLEN, HEXISTS.
 
-use super::expired::forget_expired;
+use super::expired::forget_read;
 use super::{Hash, Row, field_clock};
 use crate::context::Context;
 use simurgh_protocol::{Args, CommandError, Reply};
@@ -16,7 +16,7 @@ pub(super) fn reply_value(reply: &mut Reply, row: Option<Row<'_>>) {
 /// `HGET key field`: the value, or null.
 pub fn hget(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
-    forget_expired(cx, &key, args.from(2));
+    forget_read(cx, &key, args.from(2));
     let (hash, reply) = cx.look::<Hash>(&key)?;
     reply_value(reply, hash.as_deref().and_then(|hash| hash.get(args.at(2), now_ms)));
     Ok(())
@@ -25,7 +25,7 @@ pub fn hget(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
 /// `HMGET key field ...`: the values, null where there is no such field.
 pub fn hmget(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
-    forget_expired(cx, &key, args.from(2));
+    forget_read(cx, &key, args.from(2));
     let (hash, reply) = cx.look::<Hash>(&key)?;
     reply.array(args.len() - 2);
     for field in args.from(2) {
@@ -83,7 +83,7 @@ pub fn hlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
 /// `HSTRLEN key field`: the length of the value, 0 without one.
 pub fn hstrlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
-    forget_expired(cx, &key, args.from(2));
+    forget_read(cx, &key, args.from(2));
     let (hash, reply) = cx.look::<Hash>(&key)?;
     let row = hash.as_deref().and_then(|hash| hash.get(args.at(2), now_ms));
     reply.count(row.map_or(0, |row| row.value.text_length()));
@@ -93,7 +93,7 @@ pub fn hstrlen(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
 /// `HEXISTS key field`: 1 or 0.
 pub fn hexists(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
-    forget_expired(cx, &key, args.from(2));
+    forget_read(cx, &key, args.from(2));
     let (hash, reply) = cx.look::<Hash>(&key)?;
     let row = hash.as_deref().and_then(|hash| hash.get(args.at(2), now_ms));
     reply.integer(i64::from(row.is_some()));

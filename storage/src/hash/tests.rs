@@ -121,6 +121,25 @@ fn a_replay_lets_no_field_expire() {
 }
 
 #[test]
+fn while_the_keyspace_stands_still_expired_fields_are_not_seen_but_stay() {
+    let mut fixture = with_hash("HSET h a 1 b 2");
+    fixture.reply(hpexpire, &["HPEXPIRE", "h", "1", "FIELDS", "1", "a"]);
+    fixture.now_ms += 1;
+    fixture.keeps_expired = true;
+    check(
+        &mut fixture,
+        &[
+            (hget, "HGET h a", "$-1", &[]),
+            (hexists, "HEXISTS h a", ":0", &[]),
+            (hrandfield, "HRANDFIELD h", "$1 b", &[]),
+            (hlen, "HLEN h", ":2", &[]),
+        ],
+    );
+    fixture.keeps_expired = false;
+    check(&mut fixture, &[(hget, "HGET h a", "$-1", &["HDEL h a"])]);
+}
+
+#[test]
 fn events_are_those_of_redis() {
     let mut fixture = with_hash("HSET h f1 a f2 b");
     for (handler, line, expected) in [
