@@ -239,6 +239,14 @@ impl Reply {
         write_header(&mut header, if self.is_resp3() { b'~' } else { b'*' }, length);
         self.out.splice(mark..mark, header);
     }
+
+    /// [`Reply::close_array`], of a map of `length` pairs; a flat array in RESP2.
+    pub fn close_map(&mut self, mark: usize, length: usize) {
+        let mut header = Vec::with_capacity(16);
+        let (kind, number) = if self.is_resp3() { (b'%', length) } else { (b'*', length * 2) };
+        write_header(&mut header, kind, number);
+        self.out.splice(mark..mark, header);
+    }
 }
 
 /// Appends a command as a client, the log or a replica's primary sends it: an array of bulk strings.
