@@ -14,6 +14,7 @@ mod hash;
 mod hyperloglog;
 mod list;
 mod set;
+mod stream;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -62,6 +63,8 @@ pub enum Compare {
     Seconds,
     /// Integers of milliseconds that the clock moves.
     Milliseconds,
+    /// To the byte, but for the moments and idle times of streams, their groups and their consumers.
+    Moments,
 }
 
 /// Which commands a stream is made of.
@@ -119,6 +122,7 @@ const GROUPS: &[(u64, Make)] = &[
     (30, Grammar::hyperloglog),
     (60, Grammar::set_group),
     (80, Grammar::list),
+    (70, Grammar::stream),
 ];
 
 impl Grammar {

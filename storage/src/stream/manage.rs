@@ -45,10 +45,24 @@ impl Options {
         Ok(options)
     }
 
-    /// How many entries the group counts as read: no more than there ever were.
-    fn entries_read(&self, entries: &Entries) -> Option<u64> {
-        self.entries_read.map(|read| read.min(entries.added))
+    /// How many entries the group counts as read: no more than there ever were, unless a replay says what really was (a group that
+    /// reads entries again counts them again).
+    fn entries_read(&self, entries: &Entries, replaying: bool) -> Option<u64> {
+        self.entries_read.map(|read| if replaying { read } else { read.min(entries.added) })
     }
+}
+
+/// Records a command whose `ENTRIESREAD` was more than there ever were with the number that counts.
+fn log_entries_read(cx: &mut Context<'_>, args: &Args<'_>, typed: Option<u64>, entries_read: Option<u64>) {
+    let Some(number) = entries_read.filter(|_| typed != entries_read) else { return };
+    let number = number.to_string();
+    let mut words: Vec<&[u8]> = args.from(0).collect();
+    for at in 6..words.len() {
+        if args.is(at - 1, "ENTRIESREAD") {
+            words[at] = number.as_bytes();
+        }
+    }
+    cx.log_instead(&words);
 }
 
 const NO_STREAM: CommandError = CommandError::Text(
@@ -79,7 +93,7 @@ fn edit_with_group<'c>(cx: &'c mut Context<'_>, key: &Key<'_>, group: &[u8]) -> 
 /// `XGROUP CREATE key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]`.
 pub fn xgroup_create(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let options = Options::read(args, true)?;
-    let key = cx.key(args.at(2));
+    let (key, replaying) = (cx.key(args.at(2)), cx.replaying);
     let last = cx.edit::<Stream>(&key)?.map(|stream| stream.entries.last_id);
     if last.is_none() && !options.creates_stream {
         return Err(NO_STREAM);
@@ -93,14 +107,15 @@ pub fn xgroup_create(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Comman
         text => StreamId::parse(text, 0)?,
     };
     let mut stream = cx.edit_or_create::<Stream>(&key)?;
-    let group = Group::new(id, options.entries_read(&stream.entries));
-    let is_new = stream.groups.insert(args.at(3), group);
+    let entries_read = options.entries_read(&stream.entries, replaying);
+    let is_new = stream.groups.insert(args.at(3), Group::new(id, entries_read));
     drop(stream);
     if !is_new {
         return Err(CommandError::Text("BUSYGROUP Consumer Group name already exists"));
     }
     cx.reply.ok();
     cx.notify(Class::STREAM, "xgroup-create", &key);
+    log_entries_read(cx, args, options.entries_read, entries_read);
     cx.changed(&key);
     Ok(())
 }
@@ -108,7 +123,7 @@ pub fn xgroup_create(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Comman
 /// `XGROUP SETID key group id|$ [ENTRIESREAD entries-read]`.
 pub fn xgroup_setid(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let options = Options::read(args, false)?;
-    let key = cx.key(args.at(2));
+    let (key, replaying) = (cx.key(args.at(2)), cx.replaying);
     let mut stream = edit_with_group(cx, &key, args.at(3))?;
     if args.len() > 7 {
         return Err(UNKNOWN_SETID);
@@ -117,7 +132,7 @@ pub fn xgroup_setid(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Command
         b"$" => stream.entries.last_id,
         text => StreamId::parse(text, 0)?,
     };
-    let entries_read = options.entries_read(&stream.entries);
+    let entries_read = options.entries_read(&stream.entries, replaying);
     stream.groups.edit(args.at(3), |group| {
         group.last_id = id;
         group.entries_read = entries_read;
@@ -125,6 +140,7 @@ pub fn xgroup_setid(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Command
     drop(stream);
     cx.reply.ok();
     cx.notify(Class::STREAM, "xgroup-setid", &key);
+    log_entries_read(cx, args, options.entries_read, entries_read);
     cx.effects.change();
     Ok(())
 }

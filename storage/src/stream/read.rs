@@ -1,12 +1,13 @@
 //! XREAD: what follows given ids in streams. Commands: <https://redis.io/docs/latest/commands/xread/>.
 //!
 //! A read is parsed first ([`Reading::of_xread`]), then served ([`super::serve`], which knows groups too). `$` becomes the id that it stands for while parsing, so that a
-//! reading that waits can be served again later and means the same.
+//! reading that waits means the same when it is tried again.
 
 use super::Stream;
 use super::id::StreamId;
 use super::range::write_entries;
 use super::read_group::no_key_or_group;
+use crate::blocking::{Awaits, Block, Null, deadline_of_milliseconds};
 use crate::collection::View;
 use crate::context::Context;
 use crate::key_hash::Key;
@@ -53,8 +54,10 @@ pub struct Reading<'a> {
     pub sources: Vec<Source<'a>>,
     /// Most entries of each stream.
     pub count: usize,
-    /// For how many milliseconds it waits when there is nothing; 0 means without end.
-    pub block_ms: Option<u64>,
+    /// It waits when there is nothing.
+    pub waits: bool,
+    /// Until when it waits, in milliseconds of Unix time; without end if there is none.
+    pub deadline_ms: Option<i64>,
     /// As whom it is read, with XREADGROUP.
     pub membership: Option<Membership<'a>>,
 }
@@ -63,7 +66,8 @@ pub struct Reading<'a> {
 #[derive(Debug, Default)]
 struct Typed<'a> {
     count: Option<usize>,
-    block_ms: Option<u64>,
+    waits: bool,
+    deadline_ms: Option<i64>,
     group: Option<(&'a [u8], &'a [u8])>,
     is_unacknowledged: bool,
     /// The arguments behind `STREAMS`: first keys, then as many ids.
@@ -78,10 +82,10 @@ enum Command {
 }
 
 impl<'a> Typed<'a> {
-    fn read(args: &Args<'a>, command: Command) -> Result<Self, CommandError> {
+    fn read(args: &Args<'a>, command: Command, now_ms: i64) -> Result<Self, CommandError> {
         let (mut typed, mut at) = (Self::default(), 1);
         while at < args.len() && typed.streams.is_none() {
-            at += typed.read_one(args, at, command)?;
+            at += typed.read_one(args, at, command, now_ms)?;
         }
         if typed.streams.is_none() {
             return Err(CommandError::Syntax);
@@ -93,10 +97,11 @@ impl<'a> Typed<'a> {
     }
 
     /// Reads the option at `at`. How many arguments it has.
-    fn read_one(&mut self, args: &Args<'a>, at: usize, command: Command) -> Result<usize, CommandError> {
+    fn read_one(&mut self, args: &Args<'a>, at: usize, command: Command, now_ms: i64) -> Result<usize, CommandError> {
         let more = args.len() - 1 - at;
         if more >= 1 && args.is(at, "BLOCK") {
-            self.block_ms = Some(read_timeout(args.at(at + 1))?);
+            self.deadline_ms = deadline_of_milliseconds(args.at(at + 1), now_ms)?;
+            self.waits = true;
             return Ok(2);
         }
         if more >= 1 && args.is(at, "COUNT") {
@@ -142,11 +147,6 @@ fn unbalanced(command: Command) -> CommandError {
     })
 }
 
-fn read_timeout(text: &[u8]) -> Result<u64, CommandError> {
-    let timeout = parse_i64(text).ok_or(CommandError::Text("ERR timeout is not an integer or out of range"))?;
-    u64::try_from(timeout).map_err(|_| CommandError::Text("ERR timeout is negative"))
-}
-
 impl<'a> Reading<'a> {
     /// Parses XREAD.
     pub fn of_xread(cx: &mut Context<'_>, args: &Args<'a>) -> Result<Self, CommandError> {
@@ -159,7 +159,7 @@ impl<'a> Reading<'a> {
     }
 
     fn parse(cx: &mut Context<'_>, args: &Args<'a>, command: Command) -> Result<Self, CommandError> {
-        let typed = Typed::read(args, command)?;
+        let typed = Typed::read(args, command, cx.now_ms)?;
         let membership = typed.group.map(|(group, consumer)| Membership {
             group,
             consumer,
@@ -173,7 +173,29 @@ impl<'a> Reading<'a> {
             let from = read_from(cx, key, args.at(at + half), membership.as_ref())?;
             sources.push(Source { key, from });
         }
-        Ok(Self { sources, count: typed.count.unwrap_or(usize::MAX), block_ms: typed.block_ms, membership })
+        Ok(Self {
+            sources,
+            count: typed.count.unwrap_or(usize::MAX),
+            waits: typed.waits,
+            deadline_ms: typed.deadline_ms,
+            membership,
+        })
+    }
+
+    /// The words of an XREAD that means the same whenever it runs: with ids in the place of `$`.
+    fn settled_words(&self) -> Vec<Box<[u8]>> {
+        let mut words: Vec<Box<[u8]>> = Vec::with_capacity(self.sources.len() * 2 + 6);
+        words.extend([&b"XREAD"[..], b"BLOCK", b"0"].map(Box::from));
+        if self.count < usize::MAX {
+            words.extend([&b"COUNT"[..], self.count.to_string().as_bytes()].map(Box::from));
+        }
+        words.push(Box::from(&b"STREAMS"[..]));
+        words.extend(self.sources.iter().map(|source| Box::from(source.key)));
+        words.extend(self.sources.iter().map(|source| match source.from {
+            From::After(id) => id.to_text().into(),
+            From::Last | From::New => Box::from(&b"+"[..]),
+        }));
+        words
     }
 }
 
@@ -198,8 +220,9 @@ fn read_from(
     }
     match text {
         b"$" | b"+" if membership.is_some() => Err(CommandError::Text(if text == b"$" { NO_LATEST } else { NO_LAST })),
-        b"$" => Ok(From::After(stream.map_or(StreamId::MIN, |stream| stream.entries.last_id))),
-        b"+" => Ok(From::Last),
+        b"+" if stream.as_ref().is_some_and(|stream| !stream.is_empty()) => Ok(From::Last),
+        // Where there is no last entry, the next one is.
+        b"$" | b"+" => Ok(From::After(stream.map_or(StreamId::MIN, |stream| stream.entries.last_id))),
         b">" => {
             let text =
                 "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.";
@@ -213,19 +236,23 @@ fn read_from(
 pub fn xread(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let reading = Reading::of_xread(cx, args)?;
     if !serve(cx, &reading)? {
-        reply_nothing(cx, &reading)?;
+        wait_or_reply(cx, &reading);
     }
     Ok(())
 }
 
-/// Answers that there is nothing, unless the reading would wait for something.
-pub(super) fn reply_nothing(cx: &mut Context<'_>, reading: &Reading<'_>) -> Result<(), CommandError> {
-    if reading.block_ms.is_some() {
-        // The answer would say that the time is over, when it has not passed.
-        return Err(CommandError::Text("ERR BLOCK cannot wait here"));
+/// There is nothing to answer: waits for it, if the reading does; else says so.
+pub(super) fn wait_or_reply(cx: &mut Context<'_>, reading: &Reading<'_>) {
+    if !reading.waits {
+        return cx.reply.null_array();
     }
-    cx.reply.null_array();
-    Ok(())
+    let block = Block {
+        keys: reading.sources.iter().map(|source| source.key.into()).collect(),
+        awaits: if reading.membership.is_some() { Awaits::Group } else { Awaits::Stream },
+        deadline_ms: reading.deadline_ms,
+        words: reading.membership.is_none().then(|| reading.settled_words()),
+    };
+    cx.block(block, Null::Array);
 }
 
 /// Answers a reading of no group if there is anything to answer it with. Whether there was.

@@ -8,7 +8,7 @@ use super::group::{ConsumerId, Group, Pending};
 use super::id::StreamId;
 use super::manage::no_group;
 use super::range::write_entry;
-use super::read::{From, Membership, Reading, close_answers, open_answer, reply_nothing};
+use super::read::{From, Membership, Reading, close_answers, open_answer, wait_or_reply};
 use super::{Entries, Stream, edit_replying};
 use crate::context::Context;
 use crate::key_hash::Key;
@@ -23,7 +23,7 @@ pub(super) fn no_key_or_group(key: &[u8], group: &[u8]) -> CommandError {
 pub fn xreadgroup(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let reading = Reading::of_xreadgroup(cx, args)?;
     if !serve(cx, &reading)? {
-        reply_nothing(cx, &reading)?;
+        wait_or_reply(cx, &reading);
     }
     Ok(())
 }

@@ -229,6 +229,46 @@ fn alike(compare: Compare, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool
         }
         Compare::Seconds => close(&ours.value, &oracle.value, 1),
         Compare::Milliseconds => close(&ours.value, &oracle.value, 1000),
+        Compare::Moments => without_moments(&ours.value) == without_moments(&oracle.value),
+    }
+}
+
+/// The names before moments and idle times.
+const MOMENTS: &[&[u8]] = &[b"seen-time", b"active-time", b"idle", b"inactive"];
+
+/// A reply about streams in which every moment and idle time is 1, if it is any: `active-time` may be none, which is -1.
+fn without_moments(value: &Value) -> Value {
+    let moment = |number: i64| Value::Integer(if number >= 0 { 1 } else { number });
+    match value {
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(without_moments).collect();
+            // A pending entry: an id, perhaps its consumer, since when or for how long, how often.
+            if let [Value::Bulk(_), middle @ .., Value::Integer(_)] = items.as_mut_slice()
+                && let [Value::Integer(number)] | [Value::Bulk(_), Value::Integer(number)] = middle
+            {
+                *number = (*number).min(1);
+            }
+            for at in 1..items.len() {
+                if let (Value::Bulk(name), Value::Integer(number)) = (&items[at - 1], &items[at])
+                    && MOMENTS.contains(&name.as_slice())
+                {
+                    items[at] = moment(*number);
+                }
+            }
+            Value::Array(items)
+        }
+        Value::Map(pairs) => Value::Map(
+            pairs
+                .iter()
+                .map(|(name, value)| match (name, value) {
+                    (Value::Bulk(text), Value::Integer(number)) if MOMENTS.contains(&text.as_slice()) => {
+                        (name.clone(), moment(*number))
+                    }
+                    _ => (name.clone(), without_moments(value)),
+                })
+                .collect(),
+        ),
+        other => other.clone(),
     }
 }
 
