@@ -44,7 +44,7 @@ pub fn xadd(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
         cx.notify(Class::STREAM, "xtrim", &key);
     }
     if options.id != Some(NewId::Exact(id)) || options.depends_on_nodes() {
-        log(cx, &key, &options, exact.as_ref(), id, pairs);
+        log(cx, &key, exact.unwrap_or_default(), id, pairs);
     }
     cx.changed(&key);
     Ok(())
@@ -60,21 +60,17 @@ fn next_id(id: NewId, last: StreamId, now_ms: u64) -> Result<StreamId, CommandEr
     id.choose(last, now_ms).filter(|id| *id > last).ok_or(CommandError::Text(text))
 }
 
-/// Records the outcome.
+/// Records the outcome; `exact` are the words that trim.
 fn log<'a>(
     cx: &mut Context<'_>,
     key: &Key<'_>,
-    options: &Options,
-    exact: Option<&[Vec<u8>; 3]>,
+    exact: Vec<Vec<u8>>,
     id: StreamId,
     pairs: impl Iterator<Item = &'a [u8]>,
 ) {
     let id = id.to_text();
     let mut words: Vec<&[u8]> = vec![b"XADD", key.bytes];
-    if let Some(exact) = exact {
-        words.extend(options.references.map(|references| references.name().as_bytes()));
-        words.extend(exact.iter().map(Vec::as_slice));
-    }
+    words.extend(exact.iter().map(Vec::as_slice));
     words.push(&id);
     pairs.for_each(|pair| words.push(pair));
     cx.log_instead(&words);

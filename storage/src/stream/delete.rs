@@ -45,7 +45,7 @@ impl Selection {
     pub(super) fn read(args: &Args<'_>, mut at: usize) -> Result<Self, CommandError> {
         let (mut references, mut ids) = (None, None);
         while at < args.len() {
-            if args.is(at, "IDS") && ids.is_none() && at + 2 < args.len() {
+            if args.is(at, "IDS") && ids.is_none() && at + 1 < args.len() {
                 let count = parse_i64(args.at(at + 1)).and_then(|count| usize::try_from(count).ok());
                 let count = count.filter(|count| *count > 0);
                 let count = count.ok_or(CommandError::Text("ERR Number of IDs must be a positive integer"))?;

@@ -145,7 +145,7 @@ impl Entries {
             }
         }
         self.length += 1;
-        self.added = self.added.saturating_add(1);
+        self.added = self.added.wrapping_add(1);
         self.last_id = id;
         if self.length == 1 {
             self.first_id = id;

@@ -83,7 +83,7 @@ impl StreamId {
     }
 
     /// Reads an id, or `-` or `+` for the least or the greatest.
-    fn parse_open(text: &[u8], missing: u64) -> Result<Self, CommandError> {
+    pub fn parse_open(text: &[u8], missing: u64) -> Result<Self, CommandError> {
         match text {
             b"-" => Ok(Self::MIN),
             b"+" => Ok(Self::MAX),

@@ -65,7 +65,9 @@ fn reply_counters(stream: &Stream, reply: &mut Reply) {
     reply_count(reply, "radix-tree-nodes", radix_nodes(&ids, 0));
     reply_id(reply, "last-generated-id", entries.last_id);
     reply_id(reply, "max-deleted-entry-id", entries.max_deleted_id);
-    reply_count(reply, "entries-added", entries.added);
+    reply.bulk(b"entries-added");
+    // Counted on beyond what a signed number holds, as in Redis.
+    reply.integer(entries.added as i64);
     reply_id(reply, "recorded-first-entry-id", entries.first_id());
 }
 

@@ -57,9 +57,9 @@ fn log_entries_read(cx: &mut Context<'_>, args: &Args<'_>, typed: Option<u64>, e
     let Some(number) = entries_read.filter(|_| typed != entries_read) else { return };
     let number = number.to_string();
     let mut words: Vec<&[u8]> = args.from(0).collect();
-    for at in 6..words.len() {
+    for (at, word) in words.iter_mut().enumerate().skip(6) {
         if args.is(at - 1, "ENTRIESREAD") {
-            words[at] = number.as_bytes();
+            *word = number.as_bytes();
         }
     }
     cx.log_instead(&words);
@@ -130,7 +130,7 @@ pub fn xgroup_setid(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), Command
     }
     let id = match args.at(4) {
         b"$" => stream.entries.last_id,
-        text => StreamId::parse(text, 0)?,
+        text => StreamId::parse_open(text, 0)?,
     };
     let entries_read = options.entries_read(&stream.entries, replaying);
     stream.groups.edit(args.at(3), |group| {

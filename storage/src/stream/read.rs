@@ -110,7 +110,7 @@ impl<'a> Typed<'a> {
             return Ok(2);
         }
         if more >= 1 && args.is(at, "STREAMS") {
-            if more % 2 != 0 {
+            if !more.is_multiple_of(2) {
                 return Err(unbalanced(command));
             }
             self.streams = Some(at + 1..args.len());

@@ -95,7 +95,16 @@ fn an_approximate_trimming_is_recorded_as_an_exact_one() {
     assert_eq!(log(&mut fixture, "XADD k MAXLEN ~ 9 1-11 a 1"), ["XADD k 1-11 a 1"]);
     // Where references matter, no node is removed whole.
     assert_eq!(reply(&mut fixture, "XTRIM k MAXLEN ~ 0 DELREF"), ":0");
-    assert_eq!(run(&mut fixture, "XTRIM k MAXLEN 0 ACKED"), (":1".into(), vec!["XTRIM k MAXLEN 0 ACKED".into()]));
+    assert_eq!(run(&mut fixture, "XTRIM k MAXLEN 0 ACKED"), (":1".into(), vec!["XTRIM k ACKED MAXLEN = 0".into()]));
+    // Only as far as the entries would reach that go if no group referred to any; a replay needs no nodes to know.
+    for number in 1..=6 {
+        reply(&mut fixture, &format!("XADD k 2-{number} a 1"));
+    }
+    reply(&mut fixture, "XGROUP CREATE k g 0");
+    reply(&mut fixture, "XREADGROUP GROUP g c COUNT 6 STREAMS k >");
+    reply(&mut fixture, "XACK k g 2-3 2-6");
+    assert_eq!(reply(&mut fixture, "XTRIM k MAXLEN 5 ACKED"), ":0");
+    assert_eq!(run(&mut fixture, "XTRIM k MAXLEN 3 ACKED"), (":2".into(), vec!["XTRIM k ACKED MAXLEN = 4".into()]));
 }
 
 #[test]
@@ -328,6 +337,7 @@ proptest! {
                         is_approximate: !exact,
                         limit: 0,
                         references: References::Keep,
+                        is_replayed: false,
                     };
                     let removed = stream.trim(&trim);
                     (0..removed).for_each(|_| drop(model.pop_first()));

@@ -3,6 +3,7 @@
 use super::Stream;
 use super::entries::Entries;
 use super::id::{NewId, StreamId};
+use super::node::{self, NodeEntries};
 use crate::context::Context;
 use crate::notify::Class;
 use simurgh_protocol::number::parse_i64;
@@ -56,6 +57,8 @@ pub struct Trim {
     pub limit: u64,
     /// What becomes of references.
     pub references: References,
+    /// It is replayed: what remains does not depend on nodes.
+    pub is_replayed: bool,
 }
 
 /// The options of XADD and XTRIM.
@@ -162,12 +165,14 @@ impl Options {
             0
         };
         let references = self.references.unwrap_or_default();
-        Ok(self.bound.map(|bound| Trim { bound, is_approximate: self.is_approximate, limit, references }))
+        let (is_approximate, is_replayed) = (self.is_approximate, cx.replaying);
+        Ok(self.bound.map(|bound| Trim { bound, is_approximate, limit, references, is_replayed }))
     }
 
     /// Whether a replay as it was sent could come to another result.
     pub(super) fn depends_on_nodes(&self) -> bool {
-        self.is_approximate || self.limit.is_some()
+        let is_spared = self.references == Some(References::Spare) && matches!(self.bound, Some(Bound::Length(_)));
+        self.is_approximate || self.limit.is_some() || is_spared
     }
 }
 
@@ -180,18 +185,22 @@ fn default_limit(node_entries: u64) -> u64 {
 }
 
 /// Words that trim a stream as `trim` did, to what `entries` are now, wherever nodes begin and end.
-pub(super) fn exact_words(entries: &Entries, trim: &Trim) -> [Vec<u8>; 3] {
+pub(super) fn exact_words(entries: &Entries, trim: &Trim) -> Vec<Vec<u8>> {
     let bound = match trim.bound {
-        Bound::Length(_) if trim.is_approximate => Bound::Length(entries.len()),
+        Bound::Length(_) => Bound::Length(entries.len()),
         Bound::Id(_) if trim.is_approximate && entries.is_empty() => Bound::Id(StreamId::MAX),
         Bound::Id(_) if trim.is_approximate => Bound::Id(entries.first_id()),
-        Bound::Length(_) | Bound::Id(_) => trim.bound,
+        Bound::Id(_) => trim.bound,
     };
     let (name, threshold) = match bound {
         Bound::Length(length) => (&b"MAXLEN"[..], length.to_string().into_bytes()),
         Bound::Id(id) => (&b"MINID"[..], id.to_text()),
     };
-    [name.to_vec(), b"=".to_vec(), threshold]
+    let mut words = vec![name.to_vec(), b"=".to_vec(), threshold];
+    if trim.references != References::Keep {
+        words.insert(0, trim.references.name().into());
+    }
+    words
 }
 
 impl Stream {
@@ -235,6 +244,43 @@ impl Stream {
 
     /// Removes entries one by one, each with what groups hold of it, or only if no group does.
     fn trim_entries(&mut self, trim: &Trim) -> u64 {
+        let ids = match (trim.references, trim.bound) {
+            (References::Spare, Bound::Length(length)) if !trim.is_replayed => self.spared_beyond(length),
+            (References::Keep | References::Delete | References::Spare, _) => self.to_trim(trim),
+        };
+        for id in &ids {
+            self.entries.remove(*id);
+            if trim.references == References::Delete {
+                self.groups.forget(*id);
+            }
+        }
+        ids.len() as u64
+    }
+
+    /// Which entries go when no group refers to them and no more than `length_max` are to stay. Redis looks no further than the node
+    /// that would be the last one to lose entries if no group referred to any.
+    fn spared_beyond(&self, length_max: u64) -> Vec<StreamId> {
+        let (mut length, mut ids) = (self.entries.len(), Vec::new());
+        for (master, node) in self.entries.nodes() {
+            let goes_whole = length - node::counts(node).valid >= length_max;
+            for entry in NodeEntries::new(*master, node) {
+                if !goes_whole && length <= length_max {
+                    break;
+                }
+                if !self.groups.refer_to(entry.id) {
+                    ids.push(entry.id);
+                    length -= 1;
+                }
+            }
+            if !goes_whole {
+                break;
+            }
+        }
+        ids
+    }
+
+    /// Which entries go, from the front on until the bound is met.
+    fn to_trim(&self, trim: &Trim) -> Vec<StreamId> {
         let mut surplus = excess(&self.entries, trim.bound);
         let mut ids = Vec::new();
         for entry in self.entries.iter() {
@@ -250,13 +296,7 @@ impl Stream {
             }
             ids.push(entry.id);
         }
-        for id in &ids {
-            self.entries.remove(*id);
-            if trim.references == References::Delete {
-                self.groups.forget(*id);
-            }
-        }
-        ids.len() as u64
+        ids
     }
 }
 
@@ -298,8 +338,9 @@ pub fn xtrim(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
     }
     cx.notify(Class::STREAM, "xtrim", &key);
     if options.depends_on_nodes() {
-        let [bound, sign, threshold] = &exact;
-        cx.log_instead(&[b"XTRIM", key.bytes, bound, sign, threshold]);
+        let mut words: Vec<&[u8]> = vec![b"XTRIM", key.bytes];
+        exact.iter().for_each(|word| words.push(word));
+        cx.log_instead(&words);
     }
     cx.changed(&key);
     Ok(())

@@ -233,8 +233,10 @@ fn alike(compare: Compare, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool
     }
 }
 
-/// The names before moments and idle times.
-const MOMENTS: &[&[u8]] = &[b"seen-time", b"active-time", b"idle", b"inactive"];
+/// The names before moments and idle times, and before the size of the tree in which Redis keeps nodes: after XTRIM with DELREF or
+/// ACKED it keeps some that have no entry left.
+const MOMENTS: &[&[u8]] =
+    &[b"seen-time", b"active-time", b"idle", b"inactive", b"radix-tree-keys", b"radix-tree-nodes"];
 
 /// A reply about streams in which every moment and idle time is 1, if it is any: `active-time` may be none, which is -1.
 fn without_moments(value: &Value) -> Value {
@@ -246,7 +248,7 @@ fn without_moments(value: &Value) -> Value {
             if let [Value::Bulk(_), middle @ .., Value::Integer(_)] = items.as_mut_slice()
                 && let [Value::Integer(number)] | [Value::Bulk(_), Value::Integer(number)] = middle
             {
-                *number = (*number).min(1);
+                *number = 1;
             }
             for at in 1..items.len() {
                 if let (Value::Bulk(name), Value::Integer(number)) = (&items[at - 1], &items[at])
