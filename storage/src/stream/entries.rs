@@ -105,6 +105,10 @@ impl Entries {
         if last.is_some_and(|last| id <= last) {
             return Err(Malformed);
         }
+        // Redis may keep nodes all of whose entries are deleted.
+        if valid == 0 {
+            return Ok(());
+        }
         self.length += valid;
         self.bytes += node.bytes();
         self.nodes.insert(id, node);

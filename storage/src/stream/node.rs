@@ -232,7 +232,8 @@ impl<'a> DoubleEndedIterator for NodeEntries<'a> {
 pub(super) fn check(master: StreamId, node: &Listpack) -> Result<Counts, Malformed> {
     let mut iter = node.iter();
     let mut take = || iter.next().ok_or(Malformed);
-    let number = |item: Item<'_>| item.to_i64().ok_or(Malformed);
+    // Numbers are kept as such, not as texts: they are changed where they lie.
+    let number = |item: Item<'_>| if let Item::Int(number) = item { Ok(number) } else { Err(Malformed) };
     let size = |item: Item<'_>| number(item).and_then(|number| usize::try_from(number).map_err(|_| Malformed));
     let counted = Counts { valid: size(take()?)? as u64, deleted: size(take()?)? as u64 };
     let names = size(take()?)?;
@@ -260,5 +261,5 @@ pub(super) fn check(master: StreamId, node: &Listpack) -> Result<Counts, Malform
         let count = if flags & DELETED != 0 { &mut found.deleted } else { &mut found.valid };
         *count += 1;
     }
-    if found == counted && found.valid > 0 { Ok(found) } else { Err(Malformed) }
+    if found == counted { Ok(found) } else { Err(Malformed) }
 }

@@ -370,7 +370,7 @@ proptest! {
             prop_assert_eq!(entries.iter().count() as u64, entries.len());
             prop_assert_eq!(entries.iter().rev().count() as u64, entries.len());
             let first = entries.first_id();
-            prop_assert!(entries.delete(first));
+            prop_assert_eq!(entries.delete(first), !first.is_zero());
         }
     }
 }

@@ -8,6 +8,7 @@ mod hash;
 mod list;
 mod set;
 mod sorted_set;
+mod stream;
 
 use super::cursor::{Cursor, Fault};
 use super::kind::type_name;
@@ -50,6 +51,9 @@ pub(crate) mod kind {
 
 /// The version that knows hashes with expiring fields: Redis 7.4's.
 pub(crate) const VERSION_OF_FIELD_EXPIRY: u16 = 12;
+
+/// The version that knows when a stream's consumers were active: Redis 7.2's.
+const VERSION_OF_ACTIVE_TIME: u16 = 11;
 
 /// What is needed to build values.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +138,9 @@ pub fn read_value<'a>(kind: u8, cursor: &mut Cursor<'a>, loading: &Loading<'_>) 
         | kind::HASH_2
         | kind::HASH_METADATA
         | kind::HASH_LISTPACK_EX => Collection::Hash(hash::read(kind, cursor, loading)?),
+        kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 => {
+            Collection::Stream(Box::new(stream::read(kind, cursor, loading)?))
+        }
         other => return Err(type_name(other).map_or(Refusal::Unknown(other), Refusal::Unsupported)),
     };
     if collection.is_void() {
@@ -151,7 +158,7 @@ pub fn kind_of(entry: EntryRef<'_>) -> u8 {
         Collection::Set(set) => set::kind_of(set),
         Collection::SortedSet(set) => sorted_set::kind_of(set),
         Collection::Hash(hash) => hash::kind_of(hash),
-        Collection::Stream(_) => kind::STREAM_LISTPACKS_2,
+        Collection::Stream(stream) => stream::kind_of(stream),
     }
 }
 
@@ -160,6 +167,7 @@ pub fn kind_of(entry: EntryRef<'_>) -> u8 {
 pub fn version_of(kind: u8) -> u16 {
     match kind {
         kind::HASH_METADATA | kind::HASH_LISTPACK_EX => VERSION_OF_FIELD_EXPIRY,
+        kind::STREAM_LISTPACKS_3 => VERSION_OF_ACTIVE_TIME,
         _ => VERSION_WRITTEN,
     }
 }
@@ -175,7 +183,7 @@ pub fn write_value(out: &mut Vec<u8>, entry: EntryRef<'_>) {
         Collection::Set(set) => set::write(out, set),
         Collection::SortedSet(set) => sorted_set::write(out, set),
         Collection::Hash(hash) => hash::write(out, hash),
-        Collection::Stream(_) => {}
+        Collection::Stream(stream) => stream::write(out, stream),
     }
 }
 
