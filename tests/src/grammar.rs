@@ -10,11 +10,13 @@
 
 mod bitmap;
 mod commands;
+mod geo;
 mod hash;
 mod hyperloglog;
 mod list;
 mod set;
 mod stream;
+mod sorted_set;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -123,6 +125,8 @@ const GROUPS: &[(u64, Make)] = &[
     (60, Grammar::set_group),
     (80, Grammar::list),
     (70, Grammar::stream),
+    (80, Grammar::sorted_set),
+    (40, Grammar::geo),
 ];
 
 impl Grammar {
@@ -173,6 +177,7 @@ impl Grammar {
         match self.dialect {
             Dialect::Redis82 => {}
             Dialect::Redis810 if self.random.one_in(6) => return (self.set_810(), Compare::Bytes),
+            Dialect::Redis810 if self.random.one_in(6) => return (self.sorted_set_810(), Compare::Bytes),
             Dialect::Redis810 if !self.random.one_in(4) => return (self.redis_810(), Compare::Bytes),
             Dialect::Valkey91 if self.random.one_in(3) => {
                 return (words(&[b"DELIFEQ", &self.key(), &self.value()]), Compare::Bytes);
@@ -362,7 +367,7 @@ fn is_set_at(arguments: &Words) -> bool {
 fn damageable(name: &[u8]) -> usize {
     match name {
         b"SET" => 2,
-        b"HRANDFIELD" | b"SETRANGE" | b"RESTORE" | b"SETBIT" | b"BITFIELD" => 1,
+        b"HRANDFIELD" | b"ZRANDMEMBER" | b"SETRANGE" | b"RESTORE" | b"SETBIT" | b"BITFIELD" => 1,
         _ if name.windows(2).any(|two| two == b"EX" || two == b"XP") => 1,
         _ => usize::MAX,
     }

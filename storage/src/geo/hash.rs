@@ -157,17 +157,17 @@ impl GeoHash {
     /// The box so many boxes (-1, 0 or 1) to the east and to the north; past the edge the world begins again.
     pub fn beside(self, east: i8, north: i8) -> Self {
         let used = u64::MAX >> (64 - 2 * u32::from(self.steps));
-        let shift = |bits: u64, own: u64, by: i8| {
+        // A place on the eastern or northern edge lies in a box past the last, whose bits stay until they are moved.
+        let shift = |dimension: u64, by: i8| {
             // The other dimension's bits carry over from one own bit to the next.
-            let (own, others) = (own & used, !own & used);
-            let bits = bits & own;
+            let (bits, others) = (self.bits & dimension, !dimension & used);
             match by {
                 0 => bits,
-                1.. => (bits.wrapping_add(others + 1)) & own,
-                _ => ((bits | others).wrapping_sub(others + 1)) & own,
+                1.. => bits.wrapping_add(others + 1) & dimension & used,
+                _ => (bits | others).wrapping_sub(others + 1) & dimension & used,
             }
         };
-        let bits = shift(self.bits, LONGITUDE_BITS, east) | shift(self.bits, LATITUDE_BITS, north);
+        let bits = shift(LONGITUDE_BITS, east) | shift(LATITUDE_BITS, north);
         Self { bits, steps: self.steps }
     }
 }

@@ -18,15 +18,22 @@ const COUNT: u64 = 10;
 struct Options {
     count: u64,
     pattern: Option<Glob>,
+    has_scores: bool,
 }
 
 impl Options {
     fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self { count: COUNT, pattern: None };
+        let mut options = Self { count: COUNT, pattern: None, has_scores: true };
         let mut index = 3;
         while index < args.len() {
             if args.is(index, "NOVALUES") {
                 return Err(CommandError::Text("ERR NOVALUES option can only be used in HSCAN"));
+            }
+            // Valkey has brought it.
+            if args.is(index, "NOSCORES") {
+                options.has_scores = false;
+                index += 1;
+                continue;
             }
             let value = args.get(index + 1).ok_or(CommandError::Syntax)?;
             if args.is(index, "COUNT") {
@@ -55,13 +62,16 @@ impl Found {
         self.seen += 1;
         if options.pattern.as_ref().is_none_or(|glob| member.with_text(|text| glob.matches(text))) {
             member.write_to(&mut self.reply);
-            self.reply.bulk(score().as_bytes());
-            self.count += 2;
+            self.count += 1;
+            if options.has_scores {
+                self.reply.bulk(score().as_bytes());
+                self.count += 1;
+            }
         }
     }
 }
 
-/// `ZSCAN key cursor [MATCH pattern] [COUNT count]`: the next cursor, 0 at the end, and some members with their scores.
+/// `ZSCAN key cursor [MATCH pattern] [COUNT count] [NOSCORES]`: the next cursor, 0 at the end, and some members with their scores.
 pub fn zscan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let mut cursor = parse_cursor(args.at(2)).ok_or(CommandError::InvalidCursor)?;
     let key = cx.first_key(args);
