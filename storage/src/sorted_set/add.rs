@@ -145,8 +145,9 @@ pub(crate) fn add_all(
         return Ok(0);
     }
     let mut set = cx.edit_or_create::<SortedSet>(&key)?;
-    let longest = pairs.iter().map(|(_, member)| member.len()).max().unwrap_or(0);
-    set.make_room(pairs.len(), longest, &limits);
+    // As Redis does it: a new set's representation is chosen by the number of words and the first member.
+    let first = if set.is_empty() { pairs.first().map_or(0, |(_, member)| member.len()) } else { 0 };
+    set.make_room(pairs.len(), first, &limits);
     let (mut added, mut changed, mut last) = (0, 0, None);
     for (score, member) in pairs {
         last = match set.add(member, *score, options, &limits)? {

@@ -325,8 +325,8 @@ impl SortedSet {
         }
     }
 
-    /// Makes it large, if it is not, when `count` members, the longest of `longest` bytes, are about to be added and would not fit by
-    /// themselves (whoever names one twice has it so, in Redis too).
+    /// Makes it large, if it is not, when `count` members, one of `longest` bytes, are about to be added and would not fit by themselves
+    /// (whoever names one twice has it so, in Redis too).
     fn make_room(&mut self, count: usize, longest: usize, limits: &Limits<'_>) {
         if self.as_listpack().is_some() && !limits.allow(count, longest) {
             self.become_ranked(limits);
