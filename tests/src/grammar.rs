@@ -15,8 +15,8 @@ mod hash;
 mod hyperloglog;
 mod list;
 mod set;
-mod stream;
 mod sorted_set;
+mod stream;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -149,7 +149,7 @@ impl Grammar {
             (arguments, _) = (vec![b"GET".to_vec(), self.key()], ());
             return self.finish(client, arguments, Compare::Bytes);
         }
-        if self.random.one_in(40) && !is_transaction(&arguments[0]) && !is_random(&arguments[0]) {
+        if self.random.one_in(40) && !is_transaction(&arguments[0]) && !is_delicate(&arguments[0]) {
             self.damage(&mut arguments);
             if compare == Compare::AnyOrder && arguments[0].ends_with(b"RANDFIELD") {
                 // Perhaps not all fields now, but some picked at random.
@@ -352,9 +352,10 @@ fn is_transaction(name: &[u8]) -> bool {
     [&b"MULTI"[..], b"EXEC", b"DISCARD", b"RESET"].contains(&name)
 }
 
-/// Whether a command without its count picks, and even removes, what only chance knows.
-fn is_random(name: &[u8]) -> bool {
-    [&b"SPOP"[..], b"SRANDMEMBER"].contains(&name)
+/// Whether a damaged argument may lead where the two differ on purpose: without its count a command picks, and even removes, what
+/// only chance knows; of a large index LSET in Redis takes the lowest 32 bits.
+fn is_delicate(name: &[u8]) -> bool {
+    [&b"SPOP"[..], b"SRANDMEMBER", b"LSET"].contains(&name)
 }
 
 fn is_set_at(arguments: &Words) -> bool {

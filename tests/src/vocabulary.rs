@@ -45,7 +45,8 @@ pub const INTEGERS: &[&str] = &[
 pub const NOT_INTEGERS: &[&str] =
     &["", " 1", "1 ", "+1", "01", "-0", "00", "1.0", "1e3", "0x10", "abc", "nan", "inf", "-", "--1", "1\0", "\u{ff}"];
 
-/// Numbers with and without a fraction.
+/// Numbers with and without a fraction. None is too large for a long double: reading one leaves an error number behind in Redis 8.2 on
+/// which its SORT stumbles much later.
 pub const FLOATS: &[&str] = &[
     "0",
     "1",
@@ -73,8 +74,6 @@ pub const FLOATS: &[&str] = &[
     "3.3333333333",
     "9007199254740993",
     "0.00001",
-    "1e5000",
-    "-1e5000",
     "1e4000",
 ];
 
