@@ -86,7 +86,8 @@ fn record(cx: &mut Context<'_>, key: &Key<'_>, membership: &Membership<'_>, done
     if let Some(position) = done.moved_to {
         log_position(cx, key, membership.group, position);
     }
-    if done.moved_to.is_some() || !done.claims.is_empty() {
+    // What is given again is recorded, but counts as no change, as in Redis.
+    if done.moved_to.is_some() {
         cx.effects.change();
     }
 }

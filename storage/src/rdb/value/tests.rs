@@ -1,3 +1,5 @@
+//! Values of every type as other servers dump them, and what no server writes.
+
 use super::super::crc64::crc64;
 use super::super::dump::{DumpError, dump, restore};
 use super::payloads::PAYLOADS;
