@@ -14,6 +14,7 @@ use crate::set::Set;
 use simurgh_protocol::number::format_f64;
 use simurgh_protocol::{Args, CommandError};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// Members and scores that one ZADD of the log holds at most.
 const LOGGED_AT_ONCE: usize = 1024;
@@ -94,8 +95,9 @@ impl Operation {
             }
             Self::Difference => difference(sources),
         };
+        // Not `total_cmp`: a zero below zero is equal to the other. No score is NaN.
         result.sort_by(|(member, score), (other, other_score)| {
-            score.total_cmp(other_score).then_with(|| member.cmp(other))
+            score.partial_cmp(other_score).unwrap_or(Ordering::Equal).then_with(|| member.cmp(other))
         });
         result
     }
