@@ -355,7 +355,7 @@ fn is_transaction(name: &[u8]) -> bool {
 /// Whether a damaged argument may lead where the two differ on purpose: without its count a command picks, and even removes, what
 /// only chance knows; of a large index LSET in Redis takes the lowest 32 bits.
 fn is_delicate(name: &[u8]) -> bool {
-    [&b"SPOP"[..], b"SRANDMEMBER", b"LSET"].contains(&name)
+    [&b"SPOP"[..], b"SRANDMEMBER", b"ZRANDMEMBER", b"HRANDFIELD", b"LSET"].contains(&name)
 }
 
 fn is_set_at(arguments: &Words) -> bool {

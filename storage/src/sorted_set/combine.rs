@@ -128,7 +128,7 @@ fn intersection<'a, 's>(
     smallest.0.members().filter_map(move |(member, score)| {
         let mut joined = aggregate.weigh(score, smallest.1);
         for (source, weight) in others {
-            joined = aggregate.join(joined, aggregate.weigh(source.score_of(&member)?, *weight));
+            joined = aggregate.join(joined, aggregate.weigh_further(source.score_of(&member)?, *weight));
         }
         Some((member, joined))
     })

@@ -20,9 +20,14 @@ pub(super) enum Aggregate {
 impl Aggregate {
     /// The score that a member brings from one source.
     pub fn weigh(self, score: f64, weight: f64) -> f64 {
-        let weighted = if self == Self::Count { weight } else { score * weight };
+        let weighted = self.weigh_further(score, weight);
         // An infinite score of no weight.
         if weighted.is_nan() { 0.0 } else { weighted }
+    }
+
+    /// The same from a further source of an intersection, where Redis lets an infinite score of no weight spoil a sum.
+    pub fn weigh_further(self, score: f64, weight: f64) -> f64 {
+        if self == Self::Count { weight } else { score * weight }
     }
 
     /// The score of two.
