@@ -189,6 +189,11 @@ impl Categories {
         Self::NAMES.into_iter().filter(move |(category, _)| self.contains(*category)).map(|(_, name)| name)
     }
 
+    /// All that there are, with their names and the `@`. Arrays, which only Redis 8.10 has, are no type here yet.
+    pub fn listed() -> impl Iterator<Item = (Self, &'static str)> {
+        Self::NAMES.into_iter().filter(|(category, _)| *category != Self::ARRAY)
+    }
+
     /// The category of this name (without the `@`), in any case of letters.
     pub fn named(name: &[u8]) -> Option<Self> {
         let is = |known: &str| known.as_bytes()[1..].eq_ignore_ascii_case(name);

@@ -2,6 +2,7 @@
 //!
 //! A handler is `fn(client, args, shards) -> Result<(), CommandError>`; `shards` are those that the command's row asks for.
 
+pub mod acl;
 pub mod client;
 mod client_filter;
 mod client_kill;
@@ -13,6 +14,7 @@ pub mod connection;
 pub mod debug;
 pub mod info;
 pub mod latency;
+pub mod lolwut;
 pub mod memory;
 pub mod monitor;
 pub mod pause;

@@ -20,6 +20,9 @@ fn is_secret(command: Command, args: &Args<'_>, index: usize) -> bool {
         let follows_auth = |back: usize| index >= back + 2 && args.is(index - back, "AUTH");
         return follows_auth(1) || follows_auth(2);
     }
+    if [ServerCommand::AclSetuser, ServerCommand::AclDeluser, ServerCommand::AclGetuser].map(Command::Server).contains(&command) {
+        return index > 1;
+    }
     if command == Command::Server(ServerCommand::ConfigSet) {
         // CONFIG SET name value [name value ...]
         return index >= 3 && index % 2 == 1 && Key::named(args.at(index - 1)).is_some_and(|key| key.row().secret);
@@ -50,6 +53,7 @@ mod tests {
             shown_words("CONFIG SET maxmemory 5 RequirePass secret"),
             "CONFIG SET maxmemory 5 RequirePass (redacted)"
         );
+        assert_eq!(shown_words("ACL SETUSER u >secret"), "ACL SETUSER (redacted) (redacted)");
         assert_eq!(shown_words("CONFIG GET requirepass secret"), "CONFIG GET requirepass secret");
         assert_eq!(shown_words("SET requirepass secret"), "SET requirepass secret");
     }
