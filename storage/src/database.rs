@@ -8,6 +8,7 @@
 use crate::collection::Collection;
 use crate::entry::{Encoding, Entry, EntryRef, Value};
 use crate::key_hash::{Key, slot_of};
+use crate::key_sizes::{Bin, KeySizes, bin_of};
 pub use crate::occupied::Occupied;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::rdb::value::Loaded;
@@ -51,6 +52,8 @@ pub struct Database {
     /// Keys with an expiry by slot and by group of slots, so that one of them is picked at random; empty until the first comes.
     expiring: Vec<u32>,
     expiring_groups: Vec<usize>,
+    /// How many values are how large; none until the first key comes.
+    sizes: Option<Box<KeySizes>>,
     pub(crate) bytes: usize,
 }
 
@@ -85,11 +88,28 @@ impl Database {
         self.expiries.len()
     }
 
+    /// How many values are how large.
+    #[must_use]
+    pub fn sizes(&self) -> Option<&KeySizes> {
+        self.sizes.as_deref()
+    }
+
+    /// A value has changed its size, has come or has gone.
+    #[inline]
+    pub(crate) fn recount(&mut self, before: Option<Bin>, after: Option<Bin>) {
+        if before != after {
+            let sizes = self.sizes.get_or_insert_default();
+            sizes.subtract(before);
+            sizes.add(after);
+        }
+    }
+
     /// Bytes of entries, tables and index.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let slots = self.tables.len() * size_of::<SlotTable>() + self.expiring.len() * size_of::<u32>();
-        self.bytes + (self.expiries.len() + self.field_expiries.len()) * INDEX_BYTES + slots
+        let sizes = self.sizes.as_ref().map_or(0, |_| size_of::<KeySizes>());
+        self.bytes + sizes + (self.expiries.len() + self.field_expiries.len()) * INDEX_BYTES + slots
     }
 
     /// The slots that the shard owns.
@@ -161,6 +181,7 @@ impl Database {
         let slot = key.slot() - self.slots.start;
         let expires_at = entry.view().expires_at();
         self.bytes += entry.view().memory();
+        self.recount(None, bin_of(entry.view()));
         if let Some(at) = entry.view().collection().and_then(|collection| collection.next_field_expiry()) {
             self.field_expiries.insert((at, key.hash));
         }

@@ -4,6 +4,7 @@
 use crate::collection::Collection;
 use crate::database::{Database, GROUP};
 use crate::entry::{Encoding, Entry, EntryRef, Value};
+use crate::key_sizes::bin_of;
 use crate::slot_table::Place;
 
 /// An entry that is there, to be read, changed or removed.
@@ -30,10 +31,11 @@ impl<'a> Occupied<'a> {
     }
 
     fn change<R>(&mut self, with: impl FnOnce(&mut Entry) -> R) -> R {
-        let before = self.view().memory();
+        let (before, bin_before) = (self.view().memory(), bin_of(self.view()));
         let result = self.database.tables[self.slot].change(self.place, with);
-        let after = self.view().memory();
+        let (after, bin_after) = (self.view().memory(), bin_of(self.view()));
         self.database.bytes = self.database.bytes + after - before;
+        self.database.recount(bin_before, bin_after);
         result
     }
 
@@ -119,6 +121,7 @@ impl<'a> Occupied<'a> {
         let before = table.bytes();
         let entry = table.remove(place);
         database.bytes = database.bytes + table.bytes() - before - entry.view().memory();
+        database.recount(bin_of(entry.view()), None);
         database.len -= 1;
         database.groups[slot / GROUP] -= 1;
         if let Some(at) = entry.view().expires_at() {

@@ -67,7 +67,10 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn text_length(&self) -> usize {
         match self {
-            Self::Int(number) => itoa::Buffer::new().format(*number).len(),
+            Self::Int(number) => {
+                let digits = number.unsigned_abs().checked_ilog10().map_or(1, |power| power as usize + 1);
+                digits + usize::from(*number < 0)
+            }
             Self::Bytes(bytes) => bytes.len(),
         }
     }

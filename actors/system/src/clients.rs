@@ -10,6 +10,7 @@ use crate::pubsub::Subscriptions;
 use crate::push::Push;
 use crate::tracking::TrackingMode;
 use simurgh_kernel::net::PeerAddress;
+use simurgh_storage::WatchFlag;
 use simurgh_storage::blocking::Waiter;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -158,6 +159,7 @@ pub struct ClientShared {
     pub connected_ms: i64,
     pub inbox: Inbox,
     pub texts: Mutex<ClientTexts>,
+    pub watched: Mutex<Option<WatchFlag>>,
     /// When the client last sent a command, in milliseconds of Unix time.
     pub last_interaction_ms: AtomicI64,
     /// `Command::index() + 1` of its last command; 0 before the first.
@@ -210,6 +212,7 @@ impl ClientShared {
             connected_ms: now_ms,
             inbox: Inbox::default(),
             texts: Mutex::default(),
+            watched: Mutex::default(),
             last_interaction_ms: AtomicI64::new(now_ms),
             last_command: AtomicU32::new(0),
             database: AtomicU32::new(0),
@@ -238,6 +241,16 @@ impl ClientShared {
             subscriptions: Subscriptions::default(),
             tracking: TrackingMode::default(),
         }
+    }
+
+    /// Notes what becomes of the keys that the client watches; none if it watches none.
+    pub(crate) fn note_watched(&self, flag: Option<WatchFlag>) {
+        *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = flag;
+    }
+
+    /// Whether a key that the client watches has changed.
+    pub(crate) fn has_watched_in_vain(&self) -> bool {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(WatchFlag::is_set)
     }
 
     /// The texts that the client has set.

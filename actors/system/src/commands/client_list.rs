@@ -105,6 +105,7 @@ pub(super) fn flags(client: &ClientShared) -> String {
         ('t', client.tracking.get().has(Mode::ON)),
         ('R', client.tracking.get().has(Mode::BROKEN)),
         ('B', client.tracking.get().has(Mode::BCAST)),
+        ('d', client.has_watched_in_vain()),
         ('A', client.close_asap.load(Relaxed)),
         ('U', matches!(client.address.remote, Address::Unix(_))),
         ('e', client.no_evict.load(Relaxed)),
@@ -157,7 +158,8 @@ fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, n
     field("psub", &client.subscriptions.count(Kind::Pattern));
     field("ssub", &client.subscriptions.count(Kind::ShardChannel));
     field("multi", &client.multi.load(Relaxed));
-    field("watch", &client.watch.load(Relaxed));
+    // Once one has changed, there is nothing left to watch for.
+    field("watch", &if client.has_watched_in_vain() { 0 } else { client.watch.load(Relaxed) });
     field("qbuf", &input);
     field("qbuf-free", &input_free);
     field("argv-mem", &argument_bytes);

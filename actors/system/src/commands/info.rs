@@ -3,6 +3,7 @@
 
 mod counts;
 mod data;
+mod memory;
 mod server;
 
 use crate::client::Client;
@@ -81,8 +82,9 @@ const fn section(name: &'static str, is_default: bool, write: fn(&mut Source<'_>
 const SECTIONS: &[Section] = &[
     section("Server", true, server::server),
     section("Clients", true, server::clients),
-    section("Memory", true, data::memory),
+    section("Memory", true, memory::memory),
     section("Persistence", true, data::persistence),
+    section("Threads", true, server::threads),
     section("Stats", true, counts::stats),
     section("Replication", true, server::replication),
     section("CPU", true, server::cpu),
@@ -92,6 +94,7 @@ const SECTIONS: &[Section] = &[
     section("Latencystats", false, counts::latencystats),
     section("Cluster", true, server::cluster),
     section("Keyspace", true, data::keyspace),
+    section("Keysizes", true, data::keysizes),
 ];
 
 /// Whether the request asks for a section.

@@ -4,7 +4,8 @@ use crate::client::Client;
 use crate::memory::AllocatorFigures;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
-use simurgh_storage::{Shards, size_class};
+use simurgh_kernel::process;
+use simurgh_storage::Shards;
 use std::sync::atomic::Ordering::Relaxed;
 
 const HELP: [&str; 14] = [
@@ -36,7 +37,8 @@ pub fn help(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> 
     Ok(())
 }
 
-/// MEMORY USAGE key \[SAMPLES count\]: the allocation of the entry and its share of the table.
+/// MEMORY USAGE key \[SAMPLES count\]: the allocation of the entry, everything that belongs to it, and its share of
+/// the table. All elements are counted at all times, so no sample is taken.
 pub fn usage(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
     let mut index = 3;
     while index < args.len() {
@@ -51,7 +53,7 @@ pub fn usage(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
     }
     client.with_context(shards, None, |cx| {
         let key = cx.key(args.at(2));
-        match cx.inspect_untold(&key).map(|entry| size_class(entry.size()) + TABLE_BYTES_PER_KEY) {
+        match cx.inspect_untold(&key).map(|entry| entry.memory() + TABLE_BYTES_PER_KEY) {
             Some(bytes) => cx.reply.count(bytes),
             None => cx.reply.null(),
         }
@@ -168,7 +170,7 @@ pub fn stats(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
     ];
     let net = picture.used.saturating_sub(picture.startup);
     let reply = &mut client.reply;
-    reply.map(numbers.len() + picture.databases.len() + more.len() + 2 + allocator.len() + 6);
+    reply.map(numbers.len() + picture.databases.len() + more.len() + 2 + allocator.len() + 8);
     let number = |reply: &mut simurgh_protocol::Reply, (name, value): (&str, usize)| {
         reply.bulk(name.as_bytes());
         reply.count(value);
@@ -192,9 +194,13 @@ pub fn stats(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
     reply.bulk(b"allocator-rss.ratio");
     reply.double(ratio(figures.resident, figures.active));
     number(reply, ("allocator-rss.bytes", figures.resident.saturating_sub(figures.active)));
+    let resident = usize::try_from(process::resident_bytes()).unwrap_or(usize::MAX);
+    reply.bulk(b"rss-overhead.ratio");
+    reply.double(ratio(resident, figures.resident));
+    number(reply, ("rss-overhead.bytes", resident.saturating_sub(figures.resident)));
     reply.bulk(b"fragmentation");
-    reply.double(ratio(figures.resident, picture.used));
-    number(reply, ("fragmentation.bytes", figures.resident.saturating_sub(picture.used)));
+    reply.double(ratio(resident, picture.used));
+    number(reply, ("fragmentation.bytes", resident.saturating_sub(picture.used)));
     Ok(())
 }
 

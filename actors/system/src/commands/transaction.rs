@@ -160,6 +160,7 @@ pub fn watch(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         client.watch.keys.push((database, bytes.to_vec()));
         client.watch.shards |= 1 << index;
     }
+    client.shared.note_watched(Some(client.watch.flag.clone()));
     client.reply.ok();
     Ok(())
 }
@@ -176,6 +177,7 @@ pub(crate) fn end_watch(client: &mut Client, shards: &mut dyn Shards) {
     if !client.watch.is_empty() {
         let node = client.node.clone();
         client.watch.end(&node.layout, shards);
+        client.shared.note_watched(None);
     }
 }
 

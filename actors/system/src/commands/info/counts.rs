@@ -14,13 +14,17 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.zeros(&["total_net_repl_input_bytes", "total_net_repl_output_bytes"]);
     lines.field("instantaneous_input_kbps", format_args!("{:.2}", rates.input_kib));
     lines.field("instantaneous_output_kbps", format_args!("{:.2}", rates.output_kib));
+    lines.field("instantaneous_input_repl_kbps", "0.00");
+    lines.field("instantaneous_output_repl_kbps", "0.00");
     lines.field("rejected_connections", stats.rejected_connections.get());
     lines.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
     lines.field("expired_subkeys", source.sum(|shard| shard.stats.expired_fields));
     lines.field("expired_keys", stats.expired_keys.get() + source.sum(|shard| shard.stats.expired));
+    lines.field("expired_stale_perc", "0.00");
+    lines.zeros(&["expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds"]);
     lines.field("evicted_keys", stats.evicted_keys.get() + source.sum(|shard| shard.stats.evicted));
     lines.field("evicted_clients", stats.evicted_clients.get());
-    lines.field("evicted_scripts", 0);
+    lines.zeros(&["evicted_scripts", "total_eviction_exceeded_time", "current_eviction_exceeded_time"]);
     lines.field("keyspace_hits", stats.keyspace_hits.get() + source.sum(|shard| shard.stats.hits));
     lines.field("keyspace_misses", stats.keyspace_misses.get() + source.sum(|shard| shard.stats.misses));
     lines.field("pubsub_channels", node.pubsub.count(Kind::Channel));
@@ -28,6 +32,8 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("pubsubshard_channels", node.pubsub.count(Kind::ShardChannel));
     lines.zeros(&["latest_fork_usec", "total_forks"]);
     lines.zeros(&["migrate_cached_sockets", "slave_expires_tracked_keys"]);
+    lines.zeros(&["active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses"]);
+    lines.zeros(&["total_active_defrag_time", "current_active_defrag_time"]);
     let tracking = node.tracking.counts();
     lines.field("tracking_total_keys", tracking.keys);
     lines.field("tracking_total_items", tracking.items);
@@ -37,10 +43,13 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("dump_payload_sanitizations", 0);
     lines.field("total_reads_processed", stats.total_reads_processed.get());
     lines.field("total_writes_processed", stats.total_writes_processed.get());
+    lines.zeros(&["io_threaded_reads_processed", "io_threaded_writes_processed"]);
+    lines.zeros(&["io_threaded_total_prefetch_batches", "io_threaded_total_prefetch_entries"]);
     let (by_query, by_output) =
         (&stats.client_query_buffer_limit_disconnections, &stats.client_output_buffer_limit_disconnections);
     lines.field("client_query_buffer_limit_disconnections", by_query.get());
     lines.field("client_output_buffer_limit_disconnections", by_output.get());
+    lines.zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
     lines.field("acl_access_denied_auth", stats.acl_access_denied_auth.get());
     lines.zeros(&["acl_access_denied_cmd", "acl_access_denied_key", "acl_access_denied_channel"]);
 }

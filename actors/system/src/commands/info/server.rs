@@ -63,6 +63,15 @@ pub(super) fn clients(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("total_blocking_keys_on_nokey", source.sum(|shard| shard.awaited_keys().1 as u64));
 }
 
+/// The cores, with the connections that each serves.
+pub(super) fn threads(source: &mut Source<'_>, lines: &mut Lines) {
+    let clients = source.node.clients.all();
+    for core in 0..source.node.cores {
+        let served = clients.iter().filter(|client| client.core == core).count();
+        lines.field(&format!("io_thread_{core}"), format_args!("clients={served}"));
+    }
+}
+
 pub(super) fn replication(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("role", "master");
     lines.field("connected_slaves", 0);
