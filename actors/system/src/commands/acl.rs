@@ -77,7 +77,8 @@ pub fn getuser(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -
         return Ok(());
     }
     let hash = password_hash(client);
-    let flags: &[&str] = if hash.is_none() { &["on", "nopass", "sanitize-payload"] } else { &["on", "sanitize-payload"] };
+    let flags: &[&str] =
+        if hash.is_none() { &["on", "nopass", "sanitize-payload"] } else { &["on", "sanitize-payload"] };
     let reply = &mut client.reply;
     reply.map(6);
     reply.bulk(b"flags");

@@ -2,9 +2,9 @@
 
 use crate::client::Client;
 use crate::memory::AllocatorFigures;
+use simurgh_kernel::process;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
-use simurgh_kernel::process;
 use simurgh_storage::Shards;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -20,7 +20,10 @@ fn is_secret(command: Command, args: &Args<'_>, index: usize) -> bool {
         let follows_auth = |back: usize| index >= back + 2 && args.is(index - back, "AUTH");
         return follows_auth(1) || follows_auth(2);
     }
-    if [ServerCommand::AclSetuser, ServerCommand::AclDeluser, ServerCommand::AclGetuser].map(Command::Server).contains(&command) {
+    if [ServerCommand::AclSetuser, ServerCommand::AclDeluser, ServerCommand::AclGetuser]
+        .map(Command::Server)
+        .contains(&command)
+    {
         return index > 1;
     }
     if command == Command::Server(ServerCommand::ConfigSet) {
