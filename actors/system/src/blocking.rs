@@ -14,12 +14,14 @@ use crate::node::Node;
 use crate::shard::HeldShards;
 use simurgh_kernel::core;
 use simurgh_kernel::mailbox::Held;
-use simurgh_protocol::command::DataCommand;
+use simurgh_protocol::command::{Command, DataCommand};
 use simurgh_protocol::{Args, Reply};
 use simurgh_storage::blocking::{Block, Terms, Waiter, WaiterState};
 use simurgh_storage::{Shard, Shards, execute};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
+
+const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
 
 /// The wait of a client.
 #[derive(Debug)]
@@ -158,7 +160,7 @@ impl Client {
         let database = std::mem::replace(&mut self.database, waiter.terms.database);
         let no_touch = std::mem::replace(&mut self.no_touch, waiter.terms.no_touch);
         let mut shards = HeldShards(held);
-        self.with_context(&mut shards, None, |cx| execute(waiter.command, cx, &waiter.args(), None));
+        let succeeded = self.with_context(&mut shards, None, |cx| execute(waiter.command, cx, &waiter.args(), None));
         let mut reply = std::mem::replace(&mut self.reply, own);
         (self.database, self.no_touch) = (database, no_touch);
         if self.effects().block.take().is_some() {
@@ -168,6 +170,9 @@ impl Client {
             return None;
         }
         leave_queues(&self.node, waiter, &mut shards);
+        if !succeeded {
+            self.node.failed_after_wait(self.shared.core, waiter.command, reply.bytes());
+        }
         Some(std::mem::take(reply.buffer()))
     }
 
@@ -203,10 +208,13 @@ impl Client {
     pub(crate) fn end_wait(&mut self, ending: Ending) -> Option<Arc<Waiter>> {
         let wait = self.blocked.take()?;
         self.shared.set_waiter(None);
+        if ending == Ending::Error {
+            self.node.failed_after_wait(self.shared.core, wait.waiter.command, UNBLOCKED.as_bytes());
+        }
         if !wait.is_silent {
             match ending {
                 Ending::Timeout => self.reply.null_array(),
-                Ending::Error => self.reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
+                Ending::Error => self.reply.error(UNBLOCKED),
             }
         }
         Some(wait.waiter)
@@ -222,6 +230,14 @@ impl Client {
 }
 
 impl Node {
+    /// A command that has waited ends with an error; that it ran has been counted when it began to wait.
+    #[cold]
+    fn failed_after_wait(&self, core: usize, command: DataCommand, error: &[u8]) {
+        self.stats.total_error_replies.add(1);
+        self.command_stats.error(error);
+        self.command_stats.failed(core, Command::Data(command));
+    }
+
     /// Takes a waiter whose wait has ended out of the queues of its keys.
     pub(crate) async fn forget_waiter(&self, waiter: &Waiter) {
         let shards = shards_of_keys(self, waiter);

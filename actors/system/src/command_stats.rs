@@ -154,6 +154,11 @@ impl CommandStats {
         }
     }
 
+    /// A command that had been counted has failed after all.
+    pub fn failed(&self, core: usize, command: Command) {
+        self.cores[core][command.index()].failed.fetch_add(1, Relaxed);
+    }
+
     /// A command was refused before it ran.
     pub fn rejected(&self, core: usize, command: Command) {
         self.cores[core][command.index()].rejected.fetch_add(1, Relaxed);
