@@ -1,4 +1,4 @@
-//! INFO memory.
+//! INFO memory: what is in use, what the allocator holds for it, and what the system has given to the process.
 
 use super::server::about;
 use super::{Lines, Source};
