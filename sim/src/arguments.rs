@@ -17,6 +17,8 @@ pub enum Task {
     CheckReplay(Range<u64>),
     /// `canaries A..B`.
     Canaries(Range<u64>),
+    /// `regressions`: the seeds of `sim/seeds.txt`.
+    Regressions,
 }
 
 /// Everything that was asked.
@@ -33,7 +35,8 @@ pub struct Arguments {
 }
 
 /// How to call it.
-pub const USAGE: &str = "cargo sim -- run --seeds A..B | replay SEED [--trace] | check-replay A..B | canaries A..B
+pub const USAGE: &str =
+    "cargo sim -- run --seeds A..B | replay SEED [--trace] | check-replay A..B | canaries A..B | regressions
     [--scenario node | toy | canary-NAME] [--jobs N]";
 
 /// Reads the words after the program's name.
@@ -56,6 +59,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Argument
         ["run"] => Task::Run(seeds.context("run needs --seeds A..B")?),
         ["replay", seed] => Task::Replay(seed.parse().context("replay needs a seed")?),
         ["check-replay", seeds] => Task::CheckReplay(range(seeds)?),
+        ["regressions"] => Task::Regressions,
         ["canaries", seeds] => Task::Canaries(range(seeds)?),
         _ => bail!("{USAGE}"),
     };
@@ -82,6 +86,7 @@ mod tests {
         assert_eq!(arguments.jobs, 3);
         assert_eq!(read("-- --trace replay 7").unwrap().task, Task::Replay(7));
         assert_eq!(read("check-replay 0..2").unwrap().task, Task::CheckReplay(0..2));
+        assert_eq!(read("regressions").unwrap().task, Task::Regressions);
         for wrong in ["", "run", "run --seeds 5", "replay", "replay x", "run --seeds 1..2 --scenario no"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

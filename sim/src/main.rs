@@ -10,6 +10,7 @@ fn main() -> anyhow::Result<std::process::ExitCode> {
     let ending = match arguments.task {
         Task::Run(seeds) => runner::run(seeds, scenario, arguments.jobs)?,
         Task::Replay(seed) => runner::one(seed, scenario, arguments.trace),
+        Task::Regressions => runner::run(runner::regressions(), scenario, arguments.jobs)?,
         Task::Canaries(seeds) => runner::canaries(&seeds, arguments.jobs)?,
         Task::CheckReplay(seeds) => runner::check_replay(seeds, scenario, arguments.jobs)?,
     };

@@ -74,16 +74,31 @@ pub enum Mistake {
     PhantomRead,
     /// Goes on after a failed sync.
     RetriedSync,
+    /// Answers who waited for an item before it is safe that the item was taken.
+    HastyServing,
+    /// Does not log that who waited took an item.
+    UnloggedServing,
+    /// Serves who came last first.
+    Overtaking,
+    /// Forgets at a restart when fields expire.
+    ImmortalFields,
+    /// Serves no more than one of those who wait when several items come.
+    ForgottenWaiter,
 }
 
 /// Every mistake, with the word that names it.
-pub const MISTAKES: [(Mistake, &str); 6] = [
+pub const MISTAKES: [(Mistake, &str); 11] = [
     (Mistake::EarlyReply, "early-reply"),
     (Mistake::ForgottenDirectory, "forgotten-directory"),
     (Mistake::SplitTransaction, "split-transaction"),
     (Mistake::TrustingReplay, "trusting-replay"),
     (Mistake::PhantomRead, "phantom-read"),
     (Mistake::RetriedSync, "retried-sync"),
+    (Mistake::HastyServing, "hasty-serving"),
+    (Mistake::UnloggedServing, "unlogged-serving"),
+    (Mistake::Overtaking, "overtaking"),
+    (Mistake::ImmortalFields, "immortal-fields"),
+    (Mistake::ForgottenWaiter, "forgotten-waiter"),
 ];
 
 impl FromStr for Scenario {
@@ -162,6 +177,18 @@ pub struct Clients {
     pub bank: u64,
     /// Keys with a time to live.
     pub expiry: u64,
+    /// Queues: who pushes.
+    pub producers: u64,
+    /// Queues: who takes.
+    pub consumers: u64,
+    /// Private keys of every type.
+    pub kinds: u64,
+    /// The same in several types.
+    pub mirror: u64,
+    /// Who publishes.
+    pub publishers: u64,
+    /// Who listens.
+    pub subscribers: u64,
 }
 
 impl Options {
@@ -180,10 +207,26 @@ impl Options {
             counter: random.between(0, 3),
             bank: random.between(0, 3),
             expiry: 0,
+            producers: 0,
+            consumers: 0,
+            kinds: 0,
+            mirror: 0,
+            publishers: 0,
+            subscribers: 0,
         };
+        // Drawn from generators of their own, so that what came before them keeps its seeds.
+        let mut queues = Random::of(seed, "queues");
+        if queues.chance(2) {
+            (clients.producers, clients.consumers) = (queues.between(1, 2), queues.between(2, 5));
+        }
+        clients.kinds = Random::of(seed, "kinds").between(0, 2);
         if is_node {
-            // Drawn from a generator of its own, so that what came before it keeps its seeds.
             clients.expiry = Random::of(seed, "expiry").between(0, 2);
+            clients.mirror = *Random::of(seed, "mirror").pick(&[0, 0, 2, 3]);
+            let mut voices = Random::of(seed, "pubsub");
+            if voices.chance(3) {
+                (clients.publishers, clients.subscribers) = (voices.between(1, 2), voices.between(1, 3));
+            }
         }
         Self {
             seed,

@@ -41,6 +41,7 @@ fn settings(options: &Options) -> Settings {
         (Key::Bind, "0.0.0.0"),
         (Key::ProtectedMode, "no"),
         (Key::AppendOnly, "yes"),
+        (Key::EnableDebugCommand, "yes"),
         (Key::AppendFsync, options.mode.word()),
         (Key::Threads, &threads),
         (Key::Shards, &shards),

@@ -8,15 +8,17 @@ use std::time::Duration;
 use simurgh_kernel::core;
 use simurgh_kernel::simulation::{Machine, Task};
 use simurgh_kernel::time;
+use simurgh_protocol::resp::decode::Value;
 
 use crate::client::Client;
 use crate::disk::{Faults, INJECTED, Platter};
 use crate::judge::linear::{Content, Kind, Operation, Verdict};
-use crate::judge::{counting, linear};
+use crate::judge::queue::End;
+use crate::judge::{self, counting, linear};
 use crate::options::{Crash, Options, Scenario};
 use crate::random::Random;
 use crate::trace::Trace;
-use crate::workload::{bank, counter, expiry, ledger, register};
+use crate::workload::{bank, counter, expiry, kinds, ledger, mirror, pubsub, queue, register};
 use crate::world::{Finding, World};
 
 /// How long the clients go on after the last crash.
@@ -55,14 +57,22 @@ struct Clients {
     tasks: Vec<Task<()>>,
     registers: register::History,
     increments: counter::History,
-    /// Where the counter stood in the end.
-    counter_end: Option<i64>,
+    queues: queue::Book,
+    voices: pubsub::Voices,
+    end: Option<LastLook>,
+}
+
+/// What was there in the end.
+struct LastLook {
+    counter: i64,
+    queues: End,
 }
 
 impl Clients {
     fn start(world: &World) -> Self {
         let machine = Machine::new("clients", CLIENTS);
         let (registers, increments) = (register::History::default(), counter::History::default());
+        let (queues, voices) = (queue::Book::default(), pubsub::Voices::default());
         let mut tasks = Vec::new();
         let drawn = world.options.clients;
         tasks.extend((0..drawn.ledger).map(|index| machine.spawn(ledger::run(world.clone(), index))));
@@ -74,7 +84,13 @@ impl Clients {
         for index in 0..drawn.counter {
             tasks.push(machine.spawn(counter::run(world.clone(), increments.clone(), index)));
         }
-        Self { machine, tasks, registers, increments, counter_end: None }
+        tasks.extend((0..drawn.producers).map(|i| machine.spawn(queue::produce(world.clone(), queues.clone(), i))));
+        tasks.extend((0..drawn.consumers).map(|i| machine.spawn(queue::consume(world.clone(), queues.clone(), i))));
+        tasks.extend((0..drawn.kinds).map(|index| machine.spawn(kinds::run(world.clone(), index))));
+        tasks.extend((0..drawn.mirror).map(|index| machine.spawn(mirror::run(world.clone(), index))));
+        tasks.extend((0..drawn.publishers).map(|i| machine.spawn(pubsub::publish(world.clone(), voices.clone(), i))));
+        tasks.extend((0..drawn.subscribers).map(|i| machine.spawn(pubsub::listen(world.clone(), voices.clone(), i))));
+        Self { machine, tasks, registers, increments, queues, voices, end: None }
     }
 
     /// Waits for all of them, then takes a last look, which also shows that the server serves again.
@@ -83,11 +99,16 @@ impl Clients {
             task.output().await;
         }
         let mut last_look = self.machine.spawn(last_look(world.clone()));
-        self.counter_end = last_look.output().await.flatten();
+        self.end = last_look.output().await.flatten();
     }
 
     fn judge(&self, world: &World) {
+        let history = self.queues.history();
+        let crashes_ns: Vec<u64> = world.crashes().iter().map(|crash| crash.ns).collect();
         for span in spans(world) {
+            if let Some(what) = judge::queue::judge(&history, span.from_ns, span.to_ns, &crashes_ns) {
+                world.find(Finding::Broken, format!("queues: {what}"));
+            }
             let inside = |ns: u64| span.from_ns <= ns && ns < span.to_ns;
             let increments: Vec<_> =
                 self.increments.increments().into_iter().filter(|one| inside(one.invoked_ns)).collect();
@@ -100,10 +121,16 @@ impl Clients {
                 judge_register(world, key, &operations, span.before);
             }
         }
-        if let Some(end) = self.counter_end.filter(|_| world.options.nothing_may_be_lost())
-            && let Some(what) = counting::judge_end(&self.increments.increments(), end)
-        {
-            world.find(Finding::Broken, format!("the counter {what}"));
+        if let Some(end) = self.end.as_ref().filter(|_| world.options.nothing_may_be_lost()) {
+            if let Some(what) = counting::judge_end(&self.increments.increments(), end.counter) {
+                world.find(Finding::Broken, format!("the counter {what}"));
+            }
+            if let Some(what) = judge::queue::judge_end(&history, &end.queues) {
+                world.find(Finding::Broken, format!("queues in the end: {what}"));
+            }
+        }
+        if let Some(what) = self.voices.judge() {
+            world.find(Finding::Broken, what);
         }
         self.judge_origins(world);
     }
@@ -150,15 +177,19 @@ fn judge_register(world: &World, key: usize, operations: &[Operation], before: C
     }
 }
 
-/// The sum of the accounts and the counter's end, read from a server without faults.
-async fn last_look(world: World) -> Option<i64> {
+/// What must agree and what is there in the end, read from a server without faults.
+async fn last_look(world: World) -> Option<LastLook> {
     let mut client = Client::new(world.address);
     loop {
         let looked = async {
             client.connect().await?;
             bank::audit(&world, "last look", &mut client).await?;
             client.call(&[b"SET", b"alive", b"1"]).await?;
-            counter::read(&mut client).await
+            if world.options.scenario == Scenario::Node {
+                mirror::look(&world, "last look", &mut client).await?;
+                replay(&world, &mut client).await?;
+            }
+            Ok(LastLook { counter: counter::read(&mut client).await?, queues: queue::read(&mut client).await? })
         };
         match looked.await {
             Ok(end) => return Some(end),
@@ -168,6 +199,20 @@ async fn last_look(world: World) -> Option<i64> {
             return None;
         }
     }
+}
+
+/// A server that forgets its keys and reads its log has the same keys as before.
+async fn replay(world: &World, client: &mut Client) -> std::io::Result<()> {
+    // Nothing that expires is left then, so that no moment between the two looks matters.
+    time::sleep(Duration::from_millis(expiry::LIFE_MS_MAX.max(kinds::FIELD_LIFE_MS_MAX) + 1000)).await;
+    let before = client.call(&[b"DEBUG", b"DIGEST"]).await?;
+    let loaded = client.call(&[b"DEBUG", b"LOADAOF"]).await?;
+    let after = client.call(&[b"DEBUG", b"DIGEST"]).await?;
+    world.trace.note("last look", format_args!("digest {before:?}, {loaded:?}, digest {after:?}"));
+    if before != after || matches!(before, Value::Error(_)) {
+        world.find(Finding::Broken, format!("the log gives other keys: {before:?}, {loaded:?}, {after:?}"));
+    }
+    Ok(())
 }
 
 /// The server's machine and its lives.

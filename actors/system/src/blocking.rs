@@ -16,7 +16,7 @@ use simurgh_kernel::core;
 use simurgh_kernel::mailbox::Held;
 use simurgh_protocol::command::{Command, DataCommand};
 use simurgh_protocol::{Args, Reply};
-use simurgh_storage::blocking::{Block, Terms, Waiter, WaiterState};
+use simurgh_storage::blocking::{Block, ReadyKey, Terms, Waiter, WaiterState};
 use simurgh_storage::{Shard, Shards, execute};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
@@ -114,7 +114,11 @@ impl Client {
         let Some(wait) = &mut self.blocked else { return };
         wait.retries = false;
         let (waiter, is_silent) = (wait.waiter.clone(), wait.is_silent);
-        let Some(reply) = self.run_waiting(&waiter, held) else { return };
+        let reply = self.run_waiting(&waiter, held);
+        // Others stayed behind it when it was told to come: whatever came of it, it is their turn now.
+        let database = waiter.terms.database;
+        self.effects().ready.extend(waiter.keys.iter().map(|key| ReadyKey { database, key: key.clone() }));
+        let Some(reply) = reply else { return };
         self.shared.set_waiter(None);
         self.blocked = None;
         if !is_silent {
@@ -238,14 +242,32 @@ impl Node {
         self.command_stats.failed(core, Command::Data(command));
     }
 
-    /// Takes a waiter whose wait has ended out of the queues of its keys.
+    /// Takes a waiter whose wait has ended out of the queues of its keys. It may have been told to try again, and others stay behind
+    /// it until it has: the next of them is told instead.
     pub(crate) async fn forget_waiter(&self, waiter: &Waiter) {
         let shards = shards_of_keys(self, waiter);
         loop {
             if let Some(mut held) = self.shards.try_hold(shards) {
-                return leave_queues(self, waiter, &mut HeldShards(&mut held));
+                leave_queues(self, waiter, &mut HeldShards(&mut held));
+                return self.tell_next(waiter, &mut HeldShards(&mut held));
             }
             core::yield_now().await;
+        }
+    }
+
+    /// Tells who waits first for a key of this waiter, and could be served.
+    fn tell_next(&self, waiter: &Waiter, shards: &mut dyn Shards) {
+        let database = waiter.terms.database;
+        for key in &waiter.keys {
+            let place = self.layout.hasher.key(key);
+            let shard = shards.shard(self.layout.shard_of(&place));
+            let Some(next) = shard.waiters(database, key).pop_front() else { continue };
+            let found = shard.database(database).get(&place);
+            if next.awaits.may_be_served_by(found.map(|entry| entry.type_name()))
+                && let Some(shared) = self.clients.get(next.terms.client)
+            {
+                shared.inbox.send(ConnectionMessage::Retry);
+            }
         }
     }
 }

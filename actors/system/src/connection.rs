@@ -339,6 +339,12 @@ impl Connection {
                 self.client = Some(client);
                 return false;
             }
+            // A command that queued at a busy shard has left what is to be waited for.
+            if let Some(wait) = client.wait.take() {
+                self.client = Some(client);
+                self.perform(wait).await;
+                continue;
+            }
             let retries = client.shards_to_retry().is_some();
             if client.blocked.is_some() && !retries {
                 self.client = Some(client);

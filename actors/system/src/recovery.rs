@@ -180,8 +180,8 @@ async fn open(
 
 /// Makes what the life before left behind as safe as it looks. It may be in the kernel's cache alone: that life may have been
 /// killed before a sync, or have stopped because one failed, after which the kernel takes what it never wrote for written.
-/// So what no seal says was synced is written again and synced, and then a seal says so: or a torn write behind it could not be
-/// told from damage to it.
+/// So what no seal says was synced is written again and synced, and then a seal says so, if the last does not: or a torn write
+/// behind it could not be told from damage to it. (That last seal is written again, too: nobody vouches for it.)
 async fn settle(disk: &dyn Disk, file: &mut LogFile, path: &str, end: &End) -> Result<(), RecoveryError> {
     let mut offset = end.synced;
     while offset < end.keep {
@@ -195,7 +195,7 @@ async fn settle(disk: &dyn Disk, file: &mut LogFile, path: &str, end: &End) -> R
         offset += length;
     }
     append_all(file, Vec::new(), path).await?;
-    match end.sealer.filter(|_| end.synced < end.keep) {
+    match end.sealer.filter(|_| end.synced < end.keep && !end.vouched) {
         Some(sealer) => {
             let mut seal = Vec::new();
             sealer.write_seal(&mut seal, sealer.position());

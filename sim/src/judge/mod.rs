@@ -2,3 +2,5 @@
 
 pub mod counting;
 pub mod linear;
+pub mod model;
+pub mod queue;

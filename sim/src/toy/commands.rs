@@ -2,7 +2,7 @@
 
 use simurgh_protocol::resp::{Protocol, Reply};
 
-use super::State;
+use super::{State, hashes, lists};
 use crate::options::Mistake;
 
 type Changes = Vec<(Vec<u8>, Vec<u8>)>;
@@ -44,6 +44,9 @@ fn transaction(state: &mut State, commands: &[Vec<Vec<u8>>], reply: &mut Reply, 
     for words in commands {
         let before = changes.len();
         command(state, &mut changes, words, reply);
+        if words.first().is_some_and(|name| name == b"RPUSH") {
+            state.waiting.served_left = 1;
+        }
         if split && changes.len() > before {
             state.set(std::mem::take(&mut changes));
         }
@@ -74,11 +77,91 @@ fn command(state: &State, changes: &mut Changes, words: &[Vec<u8>], reply: &mut 
             changes.push((key.to_vec(), value.to_vec()));
             reply.ok();
         }
+        [b"RPUSH", key, items @ ..] => {
+            let list = lookup(state, changes, key).unwrap_or_default();
+            let mut all = lists::items(Some(&list));
+            all.extend(items);
+            changes.push((key.to_vec(), lists::join(&all)));
+            reply.integer(all.len() as i64);
+        }
+        [b"LRANGE", key, ..] => {
+            let list = lookup(state, changes, key).unwrap_or_default();
+            let items = lists::items(Some(&list));
+            reply.array(items.len());
+            items.iter().for_each(|item| reply.bulk(item));
+        }
+        [
+            b"LPUSH" | b"LPOP" | b"RPOP" | b"HSET" | b"HDEL" | b"HPEXPIREAT" | b"HGETALL" | b"HPEXPIRETIME",
+            key,
+            rest @ ..,
+        ] => {
+            let value = lookup(state, changes, key).unwrap_or_default();
+            if let Some(changed) = of_types(words[0], rest, &value, reply) {
+                changes.push((key.to_vec(), changed));
+            }
+        }
+        // Types that the toy does not have, where they are looked for.
+        [b"SMEMBERS" | b"ZRANGE", ..] => reply.array(0),
         [b"INCR", key] => add(state, changes, key, 1, reply),
         [b"INCRBY", key, amount] => add(state, changes, key, integer(amount), reply),
         [b"DECRBY", key, amount] => add(state, changes, key, -integer(amount), reply),
         _ => reply.error("ERR the toy does not know this"),
     }
+}
+
+/// Commands of lists and hashes: the value after them, if they change it.
+fn of_types(name: &[u8], rest: &[&[u8]], value: &[u8], reply: &mut Reply) -> Option<Vec<u8>> {
+    let mut list = lists::items(Some(value));
+    let mut fields = if name.starts_with(b"H") { hashes::fields(Some(value)) } else { Vec::new() };
+    match (name, rest) {
+        (b"LPUSH", [item]) => {
+            list.insert(0, item);
+            reply.integer(list.len() as i64);
+            return Some(lists::join(&list));
+        }
+        (b"LPOP" | b"RPOP", _) => {
+            let place = if name == b"LPOP" { 0 } else { list.len().saturating_sub(1) };
+            if list.is_empty() {
+                reply.null();
+                return None;
+            }
+            reply.bulk(list.remove(place));
+            return Some(lists::join(&list));
+        }
+        (b"HSET", [field, value]) => {
+            fields.retain(|(other, _, _)| other != field);
+            fields.push((field.to_vec(), value.to_vec(), -1));
+            reply.integer(1);
+        }
+        (b"HDEL", [field]) => {
+            fields.retain(|(other, _, _)| other != field);
+            reply.integer(1);
+        }
+        (b"HPEXPIREAT", [at, _, _, field]) => {
+            fields.iter_mut().filter(|(other, _, _)| other == field).for_each(|held| held.2 = integer(at));
+            reply.integer(1);
+        }
+        (b"HGETALL", _) => {
+            reply.array(fields.len() * 2);
+            fields.iter().for_each(|(field, value, _)| {
+                reply.bulk(field);
+                reply.bulk(value);
+            });
+            return None;
+        }
+        (_, [_, _, names @ ..]) => {
+            reply.array(names.len());
+            for name in names {
+                reply.integer(fields.iter().find(|(field, _, _)| field == name).map_or(-2, |(_, _, at)| *at));
+            }
+            return None;
+        }
+        _ => {
+            reply.error("ERR the toy does not know this");
+            return None;
+        }
+    }
+    Some(hashes::value(&fields))
 }
 
 fn add(state: &State, changes: &mut Changes, key: &[u8], amount: i64, reply: &mut Reply) {

@@ -18,9 +18,12 @@ use crate::disk::SimDisk;
 use crate::options::{Mistake, Mode};
 
 mod commands;
+mod hashes;
+mod lists;
 mod record;
 
 use commands::Session;
+use lists::Waiting;
 
 /// The log's name.
 const LOG: &str = "log";
@@ -51,6 +54,7 @@ pub struct State {
     pending: Vec<u8>,
     /// How many bytes were ever handed to the log.
     position: u64,
+    waiting: Waiting,
 }
 
 impl State {
@@ -59,6 +63,11 @@ impl State {
         let before = self.pending.len();
         record::encode(&mut self.pending, &changes);
         self.position += (self.pending.len() - before) as u64;
+        self.values.extend(changes);
+    }
+
+    /// Sets values without the log, which is a mistake.
+    pub fn set_without_log(&mut self, changes: Vec<(Vec<u8>, Vec<u8>)>) {
         self.values.extend(changes);
     }
 
@@ -92,7 +101,11 @@ async fn recover(disk: &SimDisk, mistake: Option<Mistake>) -> io::Result<(BTreeM
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
-    let values = record::replay(&old, mistake == Some(Mistake::TrustingReplay));
+    let mut values = record::replay(&old, mistake == Some(Mistake::TrustingReplay));
+    if mistake == Some(Mistake::ImmortalFields) {
+        let hashes = values.iter_mut().filter(|(key, _)| key.ends_with(b":hash"));
+        hashes.for_each(|(_, hash)| *hash = hashes::immortal(hash));
+    }
     let mut fresh = Vec::new();
     for (key, value) in &values {
         record::encode(&mut fresh, &[(key.clone(), value.clone())]);
@@ -166,9 +179,20 @@ async fn serve(toy: Arc<Toy>, incoming: Incoming) {
         let (mut replies, mut position) = (Vec::new(), 0);
         while let Ok(Some((request, length))) = decode(&buffer) {
             buffer.drain(..length);
+            let words = words(request);
+            if words.first().is_some_and(|name| name.starts_with(b"BL")) {
+                // Who waits has the replies to what came before.
+                toy.wait_until_safe(std::mem::take(&mut position)).await;
+                if stream.write_all(&std::mem::take(&mut replies)).await.is_err() {
+                    return;
+                }
+                let Some((reply, taken_at)) = toy.take(&words).await else { return };
+                (replies, position) = (reply, taken_at);
+                continue;
+            }
             let mut state = toy.state();
             let before = state.position;
-            session.handle(&mut state, words(request), &mut replies, toy.mistake);
+            session.handle(&mut state, words, &mut replies, toy.mistake);
             // A read waits for the writes that it may have seen, as a write waits for itself.
             let is_read = state.position == before;
             if !(is_read && toy.mistake == Some(Mistake::PhantomRead)) {

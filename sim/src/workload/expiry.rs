@@ -16,6 +16,9 @@ use crate::world::{Finding, World};
 /// How many keys a client remembers. Most have been dead for long when they are forgotten.
 const KEYS_MAX: usize = 24;
 
+/// The longest time to live, in milliseconds.
+pub const LIFE_MS_MAX: u64 = 10_000;
+
 /// A key whose write was acknowledged.
 struct Mortal {
     key: String,
@@ -75,7 +78,7 @@ impl Mortals {
     async fn write(&mut self) -> io::Result<()> {
         let key = format!("{}:{}", self.name, self.next_number);
         self.next_number += 1;
-        let longest = *self.random.pick(&[20, 500, 10_000]);
+        let longest = *self.random.pick(&[20, 500, LIFE_MS_MAX]);
         let ttl_ms = i64::try_from(self.random.between(1, longest)).unwrap_or(1);
         let (sent_ns, sent_ms) = (time::monotonic_ns(), time::wall_ms());
         let (ttl, at) = (ttl_ms.to_string(), (sent_ms + ttl_ms).to_string());

@@ -7,11 +7,19 @@
 //! | [`counter`] | INCR of one key | no number twice, none lost |
 //! | [`bank`] | transfers in MULTI/EXEC | the sum never changes |
 //! | [`expiry`] | keys with a time to live | none gone early, none there late, the moment never moves |
+//! | [`queue`] | items pushed to lists, waited for and taken or moved | each taken once, in order, by who came first; none lost |
+//! | [`kinds`] | changes of a client's own keys of every type, in and out of MULTI | a prefix of the changes is there |
+//! | [`mirror`] | one change of several types at once, by all clients | whoever looks finds them equal |
+//! | [`pubsub`] | numbered messages | heard in order, once, none invented, none missed between others |
 
 pub mod bank;
 pub mod counter;
 pub mod expiry;
+pub mod kinds;
 pub mod ledger;
+pub mod mirror;
+pub mod pubsub;
+pub mod queue;
 pub mod register;
 
 use std::time::Duration;

@@ -104,6 +104,8 @@ pub struct Replay {
     seal_count: u64,
     /// Where groups end, as log position and file offset: the last that a seal said was synced, and those after it.
     marks: Vec<(u64, u64)>,
+    /// The last seal says that everything before it was synced.
+    is_vouched: bool,
     damage: Option<Damage>,
     misplaced: Option<ReplayError>,
     finished: bool,
@@ -185,6 +187,7 @@ impl Replay {
             accepted: offset,
             seal_count: 0,
             marks: Vec::new(),
+            is_vouched: false,
             damage: None,
             misplaced: None,
             finished: false,
@@ -360,7 +363,8 @@ impl Replay {
             (Some(_) | None, _) => {}
         }
         self.scan = end;
-        self.marks = vec![(start.position(), self.offset_of(end))];
+        // Until a seal behind it says so, nobody knows whether the line itself was synced.
+        (self.marks, self.is_vouched) = (vec![(start.position(), offset)], false);
         self.begin_group(start, self.offset_of(end));
     }
 
@@ -380,9 +384,14 @@ impl Replay {
         }
         self.scan = end;
         self.seal_count += 1;
-        self.marks.push((seal.position, end_offset));
+        // A seal does not vouch for itself, nor for one that only announced: of those at a position, the first counts.
         let covered = self.marks.partition_point(|(position, _)| *position <= seal.synced);
-        self.marks.drain(..covered.saturating_sub(1));
+        if let Some(last) = covered.checked_sub(1) {
+            let vouched = self.marks[last].0;
+            self.marks.drain(..self.marks.partition_point(|(position, _)| *position < vouched));
+        }
+        self.marks.push((seal.position, end_offset));
+        self.is_vouched = seal.synced == seal.position;
         self.begin_group(running, end_offset);
     }
 

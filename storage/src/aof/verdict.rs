@@ -125,6 +125,8 @@ pub struct End {
     /// a failed sync the kernel may believe that it is not: to be safe it must be written again, then synced. `keep`
     /// where no seal tells.
     pub synced: u64,
+    /// The last seal says so of everything before it: what follows `synced` is that seal.
+    pub vouched: bool,
     /// What was cut, if anything.
     pub cut: Option<Cut>,
     /// Where the log stands after the good bytes; none if the file has no start line (another server's, or empty).

@@ -105,9 +105,11 @@ impl Replay {
             return Err(ReplayError::Truncated { offset, reason, keep });
         }
         let waiting = (self.held.ready - self.held.next) as u64;
+        let sealed = self.sealed().0;
         Ok(End {
             keep,
-            sealed: self.sealed().0,
+            sealed,
+            vouched: self.is_vouched && sealed == keep,
             synced: self.marks.first().map_or(keep, |(_, end)| keep.min(*end)),
             cut: (dropped > 0).then_some(Cut { offset, reason, dropped }),
             sealer: self.seals.as_ref().map(|sealed| sealed.running),

@@ -113,6 +113,30 @@ fn a_whole_log_in_chunks_of_any_size() {
     }
 }
 
+/// A seal whose own sync failed is in the kernel's cache alone, and what it says of others is true all the same.
+#[test]
+fn d3_a_seal_does_not_vouch_for_itself() {
+    let mut sample = sample(Some(1));
+    let (position, group_end) = (sample.sealer.position(), sample.bytes.len() as u64);
+    assert!(!read(&sample.bytes).1.unwrap().vouched, "its last group may be torn");
+    for _ in 0..2 {
+        sample.sealer.write_seal(&mut sample.bytes, position);
+        let end = read(&sample.bytes).1.unwrap();
+        assert_eq!((end.synced, end.vouched, end.keep), (group_end, true, sample.bytes.len() as u64));
+    }
+    let mut group = b"*1\r\n$4\r\nPING\r\n".to_vec();
+    sample.sealer.seal(&mut group, position);
+    sample.bytes.extend(group);
+    let end = read(&sample.bytes).1.unwrap();
+    assert_eq!(
+        (end.synced, end.vouched),
+        (group_end, false),
+        "a group says what was safe before the seals were written"
+    );
+    let start = &sample.bytes[..sample.start_end];
+    assert_eq!(read(start).1.unwrap().synced, 0, "nor does a start line");
+}
+
 #[test]
 fn d1_every_cut_keeps_the_longest_prefix_of_whole_units() {
     for lag in [None, Some(1), Some(3)] {
