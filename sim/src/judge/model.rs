@@ -34,6 +34,12 @@ pub enum Change {
     RemoveRanked(&'static str),
     /// ZPOPMIN.
     TakeLowest,
+    /// XADD, with the number as its id.
+    AddEntry(i64),
+    /// XDEL.
+    RemoveEntry(i64),
+    /// XTRIM to as many.
+    Trim(usize),
     /// DEL of all keys.
     Clear,
     /// A change of every key in one transaction.
@@ -58,6 +64,8 @@ pub struct State {
     pub ranked: BTreeMap<String, i64>,
     /// The string.
     pub string: Option<i64>,
+    /// The stream: the ids of its entries.
+    pub stream: Vec<i64>,
 }
 
 impl State {
@@ -82,6 +90,9 @@ impl State {
                 let lowest = self.ranked.iter().map(|(member, score)| (*score, member.clone())).min();
                 lowest.and_then(|(_, member)| self.ranked.remove(&member));
             }
+            Change::AddEntry(id) => self.stream.push(id),
+            Change::RemoveEntry(id) => self.stream.retain(|other| *other != id),
+            Change::Trim(length) => _ = self.stream.drain(..self.stream.len().saturating_sub(length)),
             Change::Clear => *self = Self::default(),
             Change::All(value) => {
                 self.list.push(value);
@@ -89,6 +100,7 @@ impl State {
                 self.set.insert(value.to_string());
                 self.ranked.insert(ALL.into(), value);
                 self.string = Some(value);
+                self.stream.push(value);
             }
         }
     }
@@ -107,6 +119,7 @@ impl State {
             && self.set == found.set
             && self.ranked == found.ranked
             && self.string == found.string
+            && self.stream == found.stream
             && lives(self) == lives(found)
             && found.hash.iter().all(may_be_there)
     }

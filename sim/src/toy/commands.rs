@@ -101,7 +101,7 @@ fn command(state: &State, changes: &mut Changes, words: &[Vec<u8>], reply: &mut 
             }
         }
         // Types that the toy does not have, where they are looked for.
-        [b"SMEMBERS" | b"ZRANGE", ..] => reply.array(0),
+        [b"SMEMBERS" | b"ZRANGE" | b"XRANGE", ..] => reply.array(0),
         [b"INCR", key] => add(state, changes, key, 1, reply),
         [b"INCRBY", key, amount] => add(state, changes, key, integer(amount), reply),
         [b"DECRBY", key, amount] => add(state, changes, key, -integer(amount), reply),

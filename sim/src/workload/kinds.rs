@@ -1,4 +1,4 @@
-//! Private keys of every type: a list, a hash whose fields expire, a set, a sorted set and a string. As in `ledger`, a client sends
+//! Private keys of every type: a list, a hash whose fields expire, a set, a sorted set, a string and a stream. As in `ledger`, a client sends
 //! changes in pipelines and knows their order, so whenever it looks it can tell whether what is there is a state that the keys were in,
 //! with everything that was promised. A change of all keys is one transaction: it is there as a whole or not at all.
 
@@ -20,7 +20,7 @@ const PIPELINE_MAX: u64 = 6;
 /// The longest time that a field lives, in milliseconds.
 pub const FIELD_LIFE_MS_MAX: u64 = 5000;
 
-const KEYS: [&str; 5] = ["list", "hash", "set", "zset", "string"];
+const KEYS: [&str; 6] = ["list", "hash", "set", "zset", "string", "stream"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 struct Kinds {
@@ -70,7 +70,7 @@ impl Kinds {
         }
     }
 
-    fn keys(&self) -> [String; 5] {
+    fn keys(&self) -> [String; 6] {
         KEYS.map(|key| format!("{}:{}:{key}", self.name, self.generation))
     }
 
@@ -80,7 +80,7 @@ impl Kinds {
         let name = *self.random.pick(&NAMES);
         // The toy has lists and hashes, and no more.
         let is_node = self.world.options.scenario == Scenario::Node;
-        match self.random.below(if is_node { 18 } else { 8 }) {
+        match self.random.below(if is_node { 21 } else { 8 }) {
             0 => Change::Append(number),
             1 => Change::Prepend(number),
             2 => Change::TakeFirst,
@@ -100,6 +100,9 @@ impl Kinds {
             13 => Change::RemoveRanked(name),
             14 => Change::TakeLowest,
             15 if self.random.chance(4) => Change::Clear,
+            18 => Change::AddEntry(number),
+            19 => Change::RemoveEntry(number - i64::try_from(self.random.between(1, 20)).unwrap_or(1).min(number)),
+            20 => Change::Trim(self.random.index(6)),
             _ => Change::All(number),
         }
     }
@@ -146,7 +149,7 @@ impl Kinds {
             self.client.connect().await?;
         }
         let keys = self.keys();
-        let [list, hash, set, ranked, string] = keys.each_ref().map(|key| key.as_bytes());
+        let [list, hash, set, ranked, string, stream] = keys.each_ref().map(|key| key.as_bytes());
         let mut expiries: Vec<&[u8]> = vec![b"HPEXPIRETIME", hash, b"FIELDS", b"6"];
         expiries.extend(NAMES.iter().chain(&[COUNT, ALL]).map(|name| name.as_bytes()));
         let from_ms = time::wall_ms();
@@ -159,11 +162,12 @@ impl Kinds {
                 &[b"SMEMBERS", set],
                 &[b"ZRANGE", ranked, b"0", b"-1", b"WITHSCORES"],
                 &[b"GET", string],
+                &[b"XRANGE", stream, b"-", b"+"],
                 &[b"EXEC"],
             ])
             .await?;
         let mut reply = Value::Null;
-        for _ in 0..8 {
+        for _ in 0..9 {
             reply = self.client.receive().await?;
         }
         let to_ms = time::wall_ms();
@@ -201,8 +205,8 @@ impl Kinds {
 }
 
 /// The requests of a change, as words.
-fn requests_of(change: &Change, keys: &[String; 5]) -> Vec<Vec<String>> {
-    let [list, hash, set, ranked, string] = keys.each_ref().map(String::as_str);
+fn requests_of(change: &Change, keys: &[String; 6]) -> Vec<Vec<String>> {
+    let [list, hash, set, ranked, string, stream] = keys.each_ref().map(String::as_str);
     let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let text = |number: i64| number.to_string();
     match *change {
@@ -225,7 +229,10 @@ fn requests_of(change: &Change, keys: &[String; 5]) -> Vec<Vec<String>> {
         Change::AddToRank(member, amount) => vec![line(&["ZINCRBY", ranked, &text(amount), member])],
         Change::RemoveRanked(member) => vec![line(&["ZREM", ranked, member])],
         Change::TakeLowest => vec![line(&["ZPOPMIN", ranked])],
-        Change::Clear => vec![line(&["DEL", list, hash, set, ranked, string])],
+        Change::AddEntry(id) => vec![line(&["XADD", stream, &format!("{id}-1"), "v", &text(id)])],
+        Change::RemoveEntry(id) => vec![line(&["XDEL", stream, &format!("{id}-1")])],
+        Change::Trim(length) => vec![line(&["XTRIM", stream, "MAXLEN", "=", &length.to_string()])],
+        Change::Clear => vec![line(&["DEL", list, hash, set, ranked, string, stream])],
         Change::All(value) => vec![
             line(&["MULTI"]),
             line(&["RPUSH", list, &text(value)]),
@@ -233,9 +240,14 @@ fn requests_of(change: &Change, keys: &[String; 5]) -> Vec<Vec<String>> {
             line(&["SADD", set, &text(value)]),
             line(&["ZADD", ranked, &text(value), ALL]),
             line(&["SET", string, &text(value)]),
+            line(&["XADD", stream, &format!("{value}-1"), "v", &text(value)]),
             line(&["EXEC"]),
         ],
     }
+}
+
+fn number_text(number: i64) -> Vec<u8> {
+    number.to_string().into_bytes()
 }
 
 /// What the replies of a look say.
@@ -248,6 +260,7 @@ fn found(reply: &Value) -> Option<State> {
         Value::Array(set),
         Value::Array(ranked),
         string,
+        Value::Array(stream),
     ] = replies.as_slice()
     else {
         return None;
@@ -266,6 +279,15 @@ fn found(reply: &Value) -> Option<State> {
         if let Some(held) = state.hash.get_mut(*name) {
             held.1 = number(at).filter(|at| *at >= 0);
         }
+    }
+    for entry in stream {
+        let Value::Array(entry) = entry else { return None };
+        let id = text(entry.first()?)?;
+        let number = id.strip_suffix("-1")?.parse().ok()?;
+        if entry.get(1) != Some(&Value::Array(vec![Value::Bulk(b"v".to_vec()), Value::Bulk(number_text(number))])) {
+            return None;
+        }
+        state.stream.push(number);
     }
     for member in set {
         state.set.insert(text(member)?);
