@@ -109,8 +109,13 @@ impl Client {
         self.blocked.as_ref().filter(|wait| wait.retries).map(|wait| wait.waiter.terms.shards)
     }
 
-    /// Tries the waiting command again where its client stands; its shards are held.
+    /// Tries the waiting command again where its client stands, and serves those behind it; its shards are held.
     pub(crate) fn retry(&mut self, held: &mut Held<'_, Shard, Self>) {
+        self.retry_own(held);
+        self.serve_ready(held);
+    }
+
+    fn retry_own(&mut self, held: &mut Held<'_, Shard, Self>) {
         let Some(wait) = &mut self.blocked else { return };
         wait.retries = false;
         let (waiter, is_silent) = (wait.waiter.clone(), wait.is_silent);

@@ -290,9 +290,6 @@ impl Client {
         self.effects.watching = self.node.tracking.is_active();
         if self.blocked.is_some() {
             self.retry(held);
-            if !self.effects.ready.is_empty() {
-                self.serve_ready(held);
-            }
         }
         // CLIENT PAUSE holds all shards when it begins: looked at here, a pause that has been answered is never overlooked.
         self.effects.keeps_expired = self.node.pause.is_active();
