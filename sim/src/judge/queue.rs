@@ -239,9 +239,9 @@ fn lost(history: &History, missing: Vec<(u64, Origin)>) -> Option<String> {
             && origin.invoked_ns <= pop.ended_ns.max(pop.invoked_ns + pop.timeout_ns) + GRACE_NS
     };
     let mut owner: Vec<Option<usize>> = vec![None; takers.len()];
-    for item in 0..missing.len() {
-        if !place(item, &may_take, &mut owner, &mut BTreeSet::new()) {
-            return Some(format!("{} was acknowledged and is nowhere", missing[item].0));
+    for (place_of, (item, _)) in missing.iter().enumerate() {
+        if !place(place_of, &may_take, &mut owner, &mut BTreeSet::new()) {
+            return Some(format!("{item} was acknowledged and is nowhere"));
         }
     }
     None

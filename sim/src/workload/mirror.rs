@@ -46,9 +46,9 @@ async fn change(world: &World, name: &str, client: &mut Client, random: &mut Ran
     let mut requests: Vec<&[&[u8]]> = vec![&[b"MULTI"]];
     let removal: [[&[u8]; 4]; 1] = [[b"LREM", LIST, b"0", element]];
     let addition: [[&[u8]; 4]; 2] = [[b"HSET", HASH, element, b"v"], [b"ZADD", SORTED_SET, b"1", element]];
-    let (remove_field, remove_member, remove_ranked): ([&[u8]; 3], [&[u8]; 3], [&[u8]; 3]) =
-        ([b"HDEL", HASH, element], [b"SREM", SET, element], [b"ZREM", SORTED_SET, element]);
-    let (append, add_member): ([&[u8]; 3], [&[u8]; 3]) = ([b"RPUSH", LIST, element], [b"SADD", SET, element]);
+    let [remove_field, remove_member, remove_ranked]: [[&[u8]; 3]; 3] =
+        [[b"HDEL", HASH, element], [b"SREM", SET, element], [b"ZREM", SORTED_SET, element]];
+    let [append, add_member]: [[&[u8]; 3]; 2] = [[b"RPUSH", LIST, element], [b"SADD", SET, element]];
     requests.push(&removal[0]);
     if adds {
         requests.extend([&append as &[&[u8]], &addition[0], &add_member, &addition[1]]);
