@@ -157,6 +157,18 @@ fn exclusions(out: &mut String, suite: &str, text: &str) {
     }
 }
 
+/// Who runs unchanged: `tests/clients` and the cases of handshakes.
+const CLIENTS: &str = "\
+## Clients and tools
+
+These run unchanged in the tests (`tests/clients`): redis-py 8.1 with its own suite, valkey-py, coredis, valkey-glide, Django's
+cache, node-redis 6 with client-side caching, ioredis, connect-redis, redis-cli with `--bigkeys`, `--memkeys`, `--hotkeys`,
+`--stat`, `--latency`, `--scan` and `--pipe`, redis-benchmark, and prometheus-redis-exporter, which gets every metric that it
+gets from Valkey but the two of a main thread, because there is none. What Jedis, Lettuce, StackExchange.Redis and go-redis send
+when they connect is replayed byte for byte (`tests/cases/handshake-*.case`).
+
+";
+
 fn document() -> String {
     let mut out = format!(
         "# Compatibility\n\n<!-- Made from the command table and tests/compatibility/ by `{HOW_TO_UPDATE}`. -->\n\n\
@@ -166,11 +178,14 @@ fn document() -> String {
     );
     command_tables(&mut out, &groups(&read("compatibility/commands.txt")));
     differences(&mut out, &read("compatibility/differences.txt"));
+    out.push_str(CLIENTS);
     out.push_str(
         "## Tests of the Tcl suites that are left out\n\nBy name, each with its reason. Every other test of the files that `tests/tcl/run` lists passes.\n\n",
     );
     exclusions(&mut out, "Redis 8.2", &read("tcl/excluded-redis-8.2.txt"));
     exclusions(&mut out, "Valkey", &read("tcl/excluded-valkey.txt"));
+    out.push_str("## Tests of redis-py that are left out\n\n`tests/clients/redis_py_suite` runs the others in RESP2, RESP3 and asyncio.\n\n");
+    exclusions(&mut out, "redis-py 8.1.0", &read("clients/redis_py_excluded.txt"));
     format!("{}\n", out.trim_end())
 }
 
