@@ -1,0 +1,85 @@
+//! Scripts: the seam between the server and a language, and Lua 5.1 behind it.
+//!
+//! [`ScriptEngine`] is all that the server knows of a language, [`Host`] all that a script knows of the server. An engine is pure:
+//! commands, time, the wish to stop and the seed of its random numbers come in; replies go out. So a script runs the same in
+//! the simulator, and the log holds what its commands did, never the script.
+
+mod digest;
+mod lua;
+mod script;
+
+pub use digest::{DIGEST_LENGTH, sha1_hex};
+pub use lua::LuaEngine;
+pub use script::{Script, ScriptFlags, ShebangError};
+
+use simurgh_protocol::resp::Protocol;
+use simurgh_protocol::{Args, Reply};
+use std::rc::Rc;
+
+/// Memory that an engine's state may take, in bytes: a script that builds more is ended.
+pub const MEMORY_MAX: usize = 256 << 20;
+
+/// How urgent a line of `redis.log` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the levels of redis.log")]
+pub enum LogLevel {
+    Debug,
+    Verbose,
+    Notice,
+    Warning,
+}
+
+/// What a script may ask of the server while it runs.
+pub trait Host {
+    /// Runs a command and appends its reply, an error too, as `protocol` writes it.
+    ///
+    /// # Errors
+    /// The text for a command that a script may not run, or not now.
+    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String>;
+
+    /// Writes a line into the server's log.
+    fn log(&mut self, level: LogLevel, text: &[u8]);
+}
+
+/// Looked at while a script runs.
+pub trait Watch {
+    /// Called every so many instructions; whether the script is to end now.
+    fn is_killed(&self) -> bool;
+
+    /// Seconds for `os.clock`.
+    fn clock_seconds(&self) -> f64;
+}
+
+/// A script's run.
+pub struct Run<'a> {
+    /// The script's digest, forty hexadecimal digits.
+    pub digest: &'a str,
+    /// Its text.
+    pub script: &'a Script,
+    /// The names of keys.
+    pub keys: &'a [&'a [u8]],
+    /// Other arguments.
+    pub args: &'a [&'a [u8]],
+    /// Where its random numbers begin.
+    pub seed: u32,
+    /// Looked at while it runs.
+    pub watch: Rc<dyn Watch>,
+}
+
+/// A language.
+pub trait ScriptEngine {
+    /// Reads a script without running it.
+    ///
+    /// # Errors
+    /// The fault, as the language words it.
+    fn compile(&mut self, digest: &str, script: &Script) -> Result<(), Vec<u8>>;
+
+    /// Runs a script and writes its reply.
+    ///
+    /// # Errors
+    /// The whole text of the error that ended it.
+    fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>>;
+
+    /// Memory that the engine takes, in bytes.
+    fn memory(&self) -> usize;
+}

@@ -1,0 +1,258 @@
+//! Plain Lua 5.1, sandboxed as Redis does it.
+//!
+//! One state serves many scripts, one after the other: what a script can reach it cannot change (`sandbox.lua`), so none
+//! finds traces of another but in what it was given. The server's functions raise [`Raised`], which is no Lua value; `pcall`
+//! and its kin turn it into one when a script catches it.
+
+mod api;
+mod bit;
+mod cjson;
+mod cmsgpack;
+mod number;
+mod raise;
+mod random;
+mod reply;
+mod structure;
+
+use crate::{Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
+use mlua::{ChunkMode, Error, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use raise::Raised;
+use simurgh_protocol::Reply;
+use simurgh_protocol::resp::Protocol;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Instructions between two looks at the watch.
+const INSTRUCTIONS_PER_LOOK: u32 = 100_000;
+/// Compiled scripts above this number are forgotten together: the server still has their texts.
+const COMPILED_MAX: usize = 4096;
+
+/// What the state's functions share.
+pub(super) struct Shared {
+    watch: RefCell<Option<Rc<dyn Watch>>>,
+    is_killed: Cell<bool>,
+    /// Where the error that ended the script was raised.
+    place: RefCell<Option<String>>,
+    /// The protocol of the replies that the script sees.
+    pub protocol: Cell<Protocol>,
+    pub random: Cell<u64>,
+    pub log: RefCell<Vec<(LogLevel, Vec<u8>)>>,
+}
+
+/// Lua 5.1.
+pub struct LuaEngine {
+    lua: Lua,
+    shared: Rc<Shared>,
+    /// What scripts see as `_G`, from behind.
+    globals: Table,
+    /// The same of `redis`.
+    redis: Table,
+    run: Function,
+    sweep: Function,
+    /// The settings of `cjson`.
+    json: cjson::Shared,
+    compiled: BTreeMap<String, Function>,
+}
+
+impl std::fmt::Debug for LuaEngine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "LuaEngine({} scripts)", self.compiled.len())
+    }
+}
+
+impl LuaEngine {
+    /// An engine that has run nothing yet.
+    ///
+    /// # Errors
+    /// The text of what failed: there is no memory for it.
+    pub fn new() -> Result<Self, String> {
+        Self::build().map_err(|error| error.to_string())
+    }
+
+    fn build() -> mlua::Result<Self> {
+        let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
+        let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        lua.set_memory_limit(MEMORY_MAX)?;
+        let shared = Rc::new(Shared {
+            watch: RefCell::new(None),
+            is_killed: Cell::new(false),
+            place: RefCell::new(None),
+            protocol: Cell::new(Protocol::Resp2),
+            random: Cell::new(random::FIRST),
+            log: RefCell::new(Vec::new()),
+        });
+        let redis = api::table(&lua, &shared)?;
+        let json = cjson::Shared::new();
+        let known = lua.create_table()?;
+        known.raw_set("redis", &redis)?;
+        known.raw_set("bit", bit::table(&lua)?)?;
+        known.raw_set("cjson", cjson::table(&lua, &json)?)?;
+        known.raw_set("cmsgpack", cmsgpack::table(&lua)?)?;
+        known.raw_set("struct", structure::table(&lua)?)?;
+        known.raw_set("os", clock(&lua, &shared)?)?;
+        random::add(&lua, &shared, &known)?;
+        let arguments = (missing(&lua)?, locate(&lua, &shared)?, repair(&lua, &shared, false)?, repair(&lua, &shared, true)?, known);
+        let sandbox = lua.load(include_str!("sandbox.lua")).set_name("=sandbox").into_function()?;
+        let (outer, globals, run, sweep): (Table, Table, Function, Function) = sandbox.call(arguments)?;
+        lua.set_globals(outer)?;
+        let watching = shared.clone();
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_LOOK), move |_, _| {
+            let is_killed = watching.watch.borrow().as_ref().is_some_and(|watch| watch.is_killed());
+            watching.is_killed.set(watching.is_killed.get() || is_killed);
+            if watching.is_killed.get() { Err(Error::external(Raised::Killed)) } else { Ok(VmState::Continue) }
+        })?;
+        Ok(Self { lua, shared, globals, redis, run, sweep, json, compiled: BTreeMap::new() })
+    }
+
+    fn load(&mut self, digest: &str, script: &Script) -> Result<Function, Vec<u8>> {
+        if let Some(known) = self.compiled.get(digest) {
+            return Ok(known.clone());
+        }
+        if self.compiled.len() >= COMPILED_MAX {
+            self.compiled.clear();
+        }
+        if script.body().starts_with(b"\x1b") {
+            return Err(b"user_script:1: unexpected symbol near 'char(27)'".to_vec());
+        }
+        // In Lua 5.1 the collector could take what the parser still holds (CVE-2025-49844).
+        self.lua.gc_stop();
+        let chunk = self.lua.load(script.body()).set_name("@user_script").set_mode(ChunkMode::Text).into_function();
+        self.lua.gc_restart();
+        let chunk = chunk.map_err(|error| match error {
+            Error::SyntaxError { message, .. } => message.into_bytes(),
+            other => other.to_string().into_bytes(),
+        })?;
+        self.compiled.insert(digest.to_owned(), chunk.clone());
+        Ok(chunk)
+    }
+
+    /// Runs a compiled script: whether it succeeded, and its value or the text of its error.
+    fn execute(&self, chunk: &Function, run: &Run<'_>, host: &mut dyn Host) -> mlua::Result<(bool, Value)> {
+        self.globals.raw_set("KEYS", self.words(run.keys)?)?;
+        self.globals.raw_set("ARGV", self.words(run.args)?)?;
+        let host = RefCell::new(host);
+        let request = RefCell::new(api::Request::default());
+        self.lua.scope(|scope| {
+            let (host, request, shared) = (&host, &request, &self.shared);
+            let call = scope.create_function(move |lua: &Lua, args: MultiValue| {
+                api::call(lua, shared, host, request, &args, true)
+            })?;
+            let pcall = scope.create_function(move |lua: &Lua, args: MultiValue| {
+                api::call(lua, shared, host, request, &args, false)
+            })?;
+            self.redis.raw_set("call", call)?;
+            self.redis.raw_set("pcall", pcall)?;
+            self.run.call(chunk)
+        })
+    }
+
+    fn words(&self, words: &[&[u8]]) -> mlua::Result<Table> {
+        let table = self.lua.create_table_with_capacity(words.len(), 0)?;
+        for (at, word) in words.iter().enumerate() {
+            table.raw_set(at + 1, self.lua.create_string(word)?)?;
+        }
+        Ok(table)
+    }
+
+    fn prepare(&self, run: &Run<'_>) {
+        let shared = &self.shared;
+        *shared.watch.borrow_mut() = Some(run.watch.clone());
+        self.json.reset();
+        shared.is_killed.set(false);
+        *shared.place.borrow_mut() = None;
+        shared.protocol.set(Protocol::Resp2);
+        shared.random.set(random::seeded(run.seed));
+        // A script may have stopped it.
+        self.lua.gc_restart();
+    }
+
+    fn tidy_up(&self, host: &mut dyn Host) {
+        for (level, text) in self.shared.log.borrow_mut().drain(..) {
+            host.log(level, &text);
+        }
+        *self.shared.watch.borrow_mut() = None;
+        // What stays behind in the state is no error of the script.
+        let _ = self.sweep.call::<()>(());
+        if self.lua.used_memory() > MEMORY_MAX / 4 {
+            let _ = self.lua.gc_collect();
+        }
+    }
+
+    /// The line that tells of an error: its text, the script, the place.
+    fn describe(&self, digest: &str, text: &[u8]) -> Vec<u8> {
+        let mut line = text.to_vec();
+        line.extend_from_slice(format!(" script: {digest}").as_bytes());
+        if let Some(place) = self.shared.place.borrow_mut().take() {
+            line.extend_from_slice(format!(", on {place}.").as_bytes());
+        }
+        line
+    }
+}
+
+impl ScriptEngine for LuaEngine {
+    fn compile(&mut self, digest: &str, script: &Script) -> Result<(), Vec<u8>> {
+        self.load(digest, script).map(|_| ())
+    }
+
+    fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>> {
+        let chunk = self.load(run.digest, run.script)?;
+        self.prepare(run);
+        let ended = self.execute(&chunk, run, host);
+        let outcome = match ended {
+            Ok((true, value)) => {
+                reply::write(&value, reply, self.shared.protocol.get());
+                Ok(())
+            }
+            Ok((false, fault)) => Err(self.describe(run.digest, &raise::text_of(&fault))),
+            Err(error) => Err(self.describe(run.digest, format!("ERR {}", raise::first_line(&error)).as_bytes())),
+        };
+        self.tidy_up(host);
+        outcome
+    }
+
+    fn memory(&self) -> usize {
+        self.lua.used_memory()
+    }
+}
+
+/// A global that there is not.
+fn missing(lua: &Lua) -> mlua::Result<Function> {
+    lua.create_function(|lua, (_, name): (Value, Value)| -> mlua::Result<()> {
+        let name = name.to_string().unwrap_or_default();
+        Err(raise::fault(lua, &format!("Script attempted to access nonexistent global variable '{name}'")))
+    })
+}
+
+/// Where an error was raised, found while the stack still stands; gives back the error's text.
+fn locate(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Function> {
+    let shared = shared.clone();
+    lua.create_function(move |lua, fault: Value| {
+        *shared.place.borrow_mut() = raise::place_of_error(lua);
+        lua.create_string([raise::LOCATED, &raise::text_of(&fault)].concat())
+    })
+}
+
+/// What a script sees of an error that it has caught. `as_table`: errors of commands are tables, as `xpcall` shows them.
+fn repair(lua: &Lua, shared: &Rc<Shared>, as_table: bool) -> mlua::Result<Function> {
+    let shared = shared.clone();
+    lua.create_function(move |lua, fault: Value| {
+        if shared.is_killed.get() {
+            return Err(Error::external(Raised::Killed));
+        }
+        raise::as_value(lua, fault, as_table)
+    })
+}
+
+fn clock(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
+    let shared = shared.clone();
+    let table = lua.create_table()?;
+    let clock = lua.create_function(move |_, ()| {
+        Ok(shared.watch.borrow().as_ref().map_or(0.0, |watch| watch.clock_seconds()))
+    })?;
+    table.raw_set("clock", clock)?;
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests;

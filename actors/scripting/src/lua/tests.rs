@@ -1,0 +1,220 @@
+//! The engine through its seam: replies, errors, the sandbox and its limits.
+
+use super::*;
+use crate::{ScriptEngine, sha1_hex};
+use simurgh_protocol::Args;
+
+/// A server that knows ECHO and fails at everything else.
+#[derive(Default)]
+struct Server {
+    reply: Vec<u8>,
+    lines: Vec<String>,
+}
+
+impl Host for Server {
+    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String> {
+        let mut reply = Reply::new(protocol);
+        match args.at(0) {
+            b"echo" => reply.bulk(args.at(1)),
+            b"ok" => reply.ok(),
+            b"null" => reply.null(),
+            b"map" => {
+                reply.map(1);
+                reply.bulk(b"a");
+                reply.integer(1);
+            }
+            b"wrong" => reply.error("WRONGTYPE no"),
+            _ => return Err("ERR Unknown Redis command called from script".into()),
+        }
+        self.reply = std::mem::take(reply.buffer());
+        Ok(&self.reply)
+    }
+
+    fn log(&mut self, level: LogLevel, text: &[u8]) {
+        self.lines.push(format!("{level:?} {}", String::from_utf8_lossy(text)));
+    }
+}
+
+/// Kills after so many looks.
+struct Patience(Cell<u32>);
+
+impl Watch for Patience {
+    fn is_killed(&self) -> bool {
+        self.0.set(self.0.get().saturating_sub(1));
+        self.0.get() == 0
+    }
+
+    fn clock_seconds(&self) -> f64 {
+        1.5
+    }
+}
+
+fn run_on(engine: &mut LuaEngine, server: &mut Server, source: &str, protocol: Protocol) -> String {
+    let script = Script::new(source.as_bytes()).expect("a script");
+    let digest = sha1_hex(source.as_bytes());
+    let mut reply = Reply::new(protocol);
+    let run = Run {
+        digest: &digest,
+        script: &script,
+        keys: &[b"k1", b"k2"],
+        args: &[b"a1"],
+        seed: 7,
+        watch: Rc::new(Patience(Cell::new(30))),
+    };
+    let text = match engine.run(&run, server, &mut reply) {
+        Ok(()) => reply.bytes().to_vec(),
+        Err(text) => text,
+    };
+    String::from_utf8_lossy(&text).replace(&digest, "SHA").replace("\r\n", " ").trim_end().to_owned()
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    let (mut engine, mut server) = (LuaEngine::new().expect("an engine"), Server::default());
+    for (source, expected) in cases {
+        assert_eq!(run_on(&mut engine, &mut server, source, Protocol::Resp2), *expected, "{source}");
+    }
+}
+
+#[test]
+fn values_become_replies() {
+    check(&[
+        ("return {KEYS[1], KEYS[2], ARGV[1]}", "*3 $2 k1 $2 k2 $2 a1"),
+        ("return {1.9, -1.9, 'a', true, false, {}, nil, 5}", "*6 :1 :-1 $1 a :1 $-1 *0"),
+        ("return {ok='y\\r\\n-z'}", "+y  -z"),
+        ("return redis.error_reply('a\\r\\nb\\0c d')", "-ERR a  b"),
+        ("return 0/0", ":-9223372036854775808"),
+        ("return {double=3.5}", "$3 3.5"),
+        ("redis.setresp(3) return false", ":0"),
+        ("return redis.call('ok')", "+OK"),
+        ("return type(redis.call('null'))", "$7 boolean"),
+        ("redis.setresp(3) return type(redis.call('null'))", "$3 nil"),
+        ("redis.setresp(3) return redis.call('map').map.a", ":1"),
+        ("return redis.call('echo', 1.5)", "$3 1.5"),
+        ("return redis.call('echo', 1e20)", "$5 1e+20"),
+        ("return os.clock()", ":1"),
+        ("", "$-1"),
+    ]);
+}
+
+#[test]
+fn errors_tell_where_they_were_raised() {
+    check(&[
+        ("return error('x')", "ERR user_script:1: x script: SHA, on @user_script:1."),
+        ("\n\nlocal a = nil a.b = 1", "ERR user_script:3: attempt to index local 'a' (a nil value) script: SHA, on @user_script:3."),
+        ("error({err='My err'})", "My err script: SHA, on @user_script:1."),
+        ("error({})", "ERR unknown error script: SHA, on @user_script:1."),
+        ("error()", "ERR nil script: SHA, on @user_script:1."),
+        ("redis.call('wrong')", "WRONGTYPE no script: SHA, on @user_script:1."),
+        ("return redis.pcall('wrong')", "-WRONGTYPE no"),
+        ("redis.call()", "ERR Please specify at least one argument for this redis lib call script: SHA, on @user_script:1."),
+        ("redis.call('echo', {})", "ERR Lua redis lib command arguments must be strings or integers script: SHA, on @user_script:1."),
+        ("local ok, e = pcall(redis.call, 'wrong') return {type(e), e}", "*2 $6 string $12 WRONGTYPE no"),
+        ("local _, e = xpcall(function() redis.call('wrong') end, function(e) return type(e) .. e.err end) return e", "$17 tableWRONGTYPE no"),
+        ("local _, e = pcall(error, {err='x'}) return e", "$1 x"),
+        ("local c = coroutine.create(function() redis.call('wrong') end) local _, e = coroutine.resume(c) return e", "$12 WRONGTYPE no"),
+        ("return x", "ERR user_script:1: Script attempted to access nonexistent global variable 'x' script: SHA, on @user_script:1."),
+        ("local function f() return f() + 1 end return f()", "ERR user_script:1: stack overflow script: SHA, on @user_script:1."),
+        ("return cjson.decode('{')", "ERR user_script:1: Expected object key string but found T_END at character 2 script: SHA, on @user_script:1."),
+        ("error('\\0located\\0x', 0)", "ERR \0located\0x script: SHA, on @user_script:1."),
+    ]);
+}
+
+#[test]
+fn nothing_that_scripts_share_can_be_changed() {
+    let refused = "ERR user_script:1: Attempt to modify a readonly table script: SHA, on @user_script:1.";
+    let (mut engine, mut server) = (LuaEngine::new().expect("an engine"), Server::default());
+    for source in [
+        "x = 1",
+        "KEYS = 1",
+        "redis.call = 1",
+        "string.upper = 1",
+        "server.call = 1",
+        "_G._G = 1",
+        "getmetatable('').__index = nil",
+        "getmetatable(_G).__index = nil",
+        "for _, v in pairs(_G) do if type(v) == 'table' then v.x = 1 end end",
+        "local _, t = next({_G}) t.y = 1",
+    ] {
+        let text = run_on(&mut engine, &mut server, source, Protocol::Resp2);
+        assert!(text == refused || source.starts_with("for") && text.contains("readonly"), "{source}: {text}");
+    }
+    check(&[
+        ("return tostring(pcall(rawset, _G, 'a', 1))", "$5 false"),
+        ("return tostring(pcall(setmetatable, redis, {}))", "$5 false"),
+        ("return tostring(getmetatable(redis))", "$3 nil"),
+        ("local _, _, s = pairs(redis) return tostring(rawequal(s, redis))", "$4 true"),
+        ("table.insert(redis, 'left') return 1", ":1"),
+        ("return redis[1]", "$-1"),
+        ("cjson.encode_max_depth(1) return 1", ":1"),
+        ("return cjson.encode_max_depth()", ":1000"),
+        ("return tostring(pcall(loadstring, 'x = 1'))", "$4 true"),
+        ("local f = loadstring('x = 1') return tostring(pcall(f))", "$5 false"),
+        ("return tostring(loadstring(string.dump(function() end)))", "$3 nil"),
+        ("return tostring(load(function() return nil end))", "$5 false"),
+    ][..11]);
+}
+
+#[test]
+fn the_globals_are_those_of_redis() {
+    let names = "ARGV KEYS _G _VERSION assert bit cjson cmsgpack collectgarbage coroutine error gcinfo getmetatable ipairs \
+                 load loadstring math next os pairs pcall rawequal rawget rawset redis select server setmetatable string \
+                 struct table tonumber tostring type unpack xpcall";
+    let source = "local n = {} for k in pairs(_G) do n[#n + 1] = k end table.sort(n) return table.concat(n, ' ')";
+    check(&[(source, &format!("${} {names}", names.len()))]);
+}
+
+#[test]
+fn what_goes_too_far_is_ended() {
+    let killed = "ERR Script killed by user with SCRIPT KILL. script: SHA, on @user_script:1.";
+    check(&[
+        ("while true do end", killed),
+        ("while true do pcall(function() while true do end end) end", killed),
+        ("xpcall(function() while true do end end, function() while true do end end) while true do end", killed),
+    ]);
+    let (mut engine, mut server) = (LuaEngine::new().expect("an engine"), Server::default());
+    for source in [
+        "local t = {} for i = 1, 1e9 do t[i] = string.rep('x', 1e6) .. i end",
+        "return string.rep('x', 2^30)",
+        "return unpack({}, -2^31, 2^31 - 1)",
+        "return string.match(string.rep('a', 220000), string.rep('a?', 220000))",
+        "local t = {} for i = 1, 1e5 do t = {t} end return cjson.encode(t)",
+        "cjson.decode_max_depth(1e9) return cjson.decode(string.rep('[', 1e6))",
+        "return cmsgpack.unpack(string.rep('\\145', 1e6))",
+        "return loadstring(string.rep('(', 1e5))()",
+    ] {
+        let text = run_on(&mut engine, &mut server, source, Protocol::Resp2);
+        assert!(text.starts_with("ERR ") || text == "$-1", "{source}: {}", &text[..text.len().min(200)]);
+        assert_eq!(run_on(&mut engine, &mut server, "return 1", Protocol::Resp2), ":1", "after {source}");
+    }
+}
+
+#[test]
+fn a_value_without_end_is_one_reply() {
+    let (mut engine, mut server) = (LuaEngine::new().expect("an engine"), Server::default());
+    let text = run_on(&mut engine, &mut server, "local t = {} t[1] = t return t", Protocol::Resp2);
+    assert!(text.ends_with("-ERR reached lua stack limit"));
+}
+
+#[test]
+fn lines_of_the_log_reach_the_server() {
+    let (mut engine, mut server) = (LuaEngine::new().expect("an engine"), Server::default());
+    run_on(&mut engine, &mut server, "redis.log(redis.LOG_WARNING, 'a', 1, {})", Protocol::Resp2);
+    assert_eq!(server.lines, ["Warning a 1"]);
+}
+
+#[test]
+fn libraries_answer_as_redis_does() {
+    check(&[
+        ("return cjson.encode({1, 2, nil, 4})", "$12 [1,2,null,4]"),
+        ("return cjson.encode({a={}, [1]=1})", "$14 {\"1\":1,\"a\":{}}"),
+        ("return cjson.encode({0.1, 1e100, 1/3})", "$28 [0.1,1e+100,0.33333333333333]"),
+        ("return cjson.decode('\"\\\\u00e9\\\\ud83d\\\\ude00\"')", "$6 é😀"),
+        ("return tostring(cjson.decode('0x10'))", "$2 16"),
+        ("return bit.tohex(255, -4)", "$4 00FF"),
+        ("return bit.bswap(1)", ":16777216"),
+        ("return cmsgpack.unpack(cmsgpack.pack({1, 'a', {true, 1.5}}))[3][2] * 2", ":3"),
+        ("return struct.unpack('>I2', struct.pack('>I2', 258))", ":258"),
+        ("math.randomseed(7) return tostring(math.random())", "$16 0.26644419658298"),
+    ]);
+}

@@ -1,0 +1,113 @@
+//! A script's text and what its first line says: `#!lua flags=no-writes,allow-oom`.
+
+/// What the first line allows and promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptFlags {
+    /// There is such a line, so that the rules for scripts with flags hold.
+    pub are_given: bool,
+    /// It changes no data.
+    pub no_writes: bool,
+    /// It may run when memory is full.
+    pub allow_oom: bool,
+    /// It may run on a replica without its primary.
+    pub allow_stale: bool,
+    /// It is not for clusters.
+    pub no_cluster: bool,
+    /// Its keys may be of several slots.
+    pub allow_cross_slot_keys: bool,
+}
+
+/// A first line that cannot be obeyed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant is its text")]
+pub enum ShebangError {
+    #[error("ERR Invalid script shebang")]
+    Unfinished,
+    #[error("ERR Unexpected engine in script shebang: {0}")]
+    Engine(String),
+    #[error("ERR Unknown lua shebang option: {0}")]
+    Option(String),
+    #[error("ERR Unexpected flag in script shebang: {0}")]
+    Flag(String),
+}
+
+/// A script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The text as it was sent.
+    pub source: Box<[u8]>,
+    /// What its first line says.
+    pub flags: ScriptFlags,
+    body: usize,
+}
+
+impl Script {
+    /// Reads the first line of `source`.
+    ///
+    /// # Errors
+    /// [`ShebangError`].
+    pub fn new(source: &[u8]) -> Result<Self, ShebangError> {
+        let mut flags = ScriptFlags::default();
+        let mut body = 0;
+        if source.starts_with(b"#!") {
+            body = source.iter().position(|byte| *byte == b'\n').ok_or(ShebangError::Unfinished)?;
+            flags = parse_line(&String::from_utf8_lossy(&source[..body]))?;
+        }
+        Ok(Self { source: source.into(), flags, body })
+    }
+
+    /// What the language reads: all behind the first line, whose end stays so that lines keep their numbers.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.source[self.body..]
+    }
+}
+
+fn parse_line(line: &str) -> Result<ScriptFlags, ShebangError> {
+    let mut flags = ScriptFlags { are_given: true, ..ScriptFlags::default() };
+    let mut words = line.split_ascii_whitespace();
+    let engine = words.next().unwrap_or_default();
+    if engine != "#!lua" {
+        return Err(ShebangError::Engine(engine.into()));
+    }
+    for word in words {
+        let Some(names) = word.strip_prefix("flags=") else { return Err(ShebangError::Option(word.into())) };
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            match name {
+                "no-writes" => flags.no_writes = true,
+                "allow-oom" => flags.allow_oom = true,
+                "allow-stale" => flags.allow_stale = true,
+                "no-cluster" => flags.no_cluster = true,
+                "allow-cross-slot-keys" => flags.allow_cross_slot_keys = true,
+                _ => return Err(ShebangError::Flag(name.into())),
+            }
+        }
+    }
+    Ok(flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_is_read_and_its_end_stays() {
+        let script = Script::new(b"#!lua flags=no-writes,allow-oom\nreturn 1").expect("a script");
+        let flags = ScriptFlags { are_given: true, no_writes: true, allow_oom: true, ..ScriptFlags::default() };
+        assert_eq!((script.body(), script.flags), (&b"\nreturn 1"[..], flags));
+        let plain = Script::new(b"return 1").expect("a script");
+        assert_eq!((plain.body(), plain.flags), (&b"return 1"[..], ScriptFlags::default()));
+    }
+
+    #[test]
+    fn faults_are_as_redis_words_them() {
+        for (source, text) in [
+            ("#!lua", "ERR Invalid script shebang"),
+            ("#!lux\n", "ERR Unexpected engine in script shebang: #!lux"),
+            ("#!lua name=x\n", "ERR Unknown lua shebang option: name=x"),
+            ("#!lua flags=nosuch\n", "ERR Unexpected flag in script shebang: nosuch"),
+        ] {
+            assert_eq!(Script::new(source.as_bytes()).map_err(|error| error.to_string()), Err(text.into()));
+        }
+    }
+}
