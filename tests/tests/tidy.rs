@@ -16,23 +16,43 @@ const FLOORS: &[(&str, &str, &[&str])] = &[
     ("simurgh-storage", "storage", &["simurgh-protocol"]),
     ("simurgh-cluster", "cluster", &["simurgh-protocol"]),
     ("simurgh-kernel", "actors/kernel", &["simurgh-protocol"]),
-    ("simurgh-system", "actors/system", &["simurgh-protocol", "simurgh-storage", "simurgh-cluster", "simurgh-kernel"]),
+    ("simurgh-scripting", "actors/scripting", &["simurgh-protocol"]),
+    (
+        "simurgh-system",
+        "actors/system",
+        &["simurgh-protocol", "simurgh-storage", "simurgh-cluster", "simurgh-kernel", "simurgh-scripting"],
+    ),
     (
         "simurgh",
         "actors/server",
-        &["simurgh-protocol", "simurgh-storage", "simurgh-cluster", "simurgh-kernel", "simurgh-system"],
+        &[
+            "simurgh-protocol",
+            "simurgh-storage",
+            "simurgh-cluster",
+            "simurgh-kernel",
+            "simurgh-scripting",
+            "simurgh-system",
+        ],
     ),
     (
         "simurgh-sim",
         "sim",
-        &["simurgh-protocol", "simurgh-storage", "simurgh-cluster", "simurgh-kernel", "simurgh-system", "simurgh"],
+        &[
+            "simurgh-protocol",
+            "simurgh-storage",
+            "simurgh-cluster",
+            "simurgh-kernel",
+            "simurgh-scripting",
+            "simurgh-system",
+            "simurgh",
+        ],
     ),
     // The product from outside; cases run against the keyspace itself too.
     ("simurgh-tests", "tests", &["simurgh-protocol", "simurgh-storage"]),
 ];
 
 /// Floors that are pure: time, random numbers and bytes come in as arguments.
-const PURE: &[&str] = &["protocol", "storage", "cluster"];
+const PURE: &[&str] = &["protocol", "storage", "cluster", "actors/scripting"];
 
 /// What only the kernel names, and who else may: the simulator is what madsim is for.
 const SEAM: &[(&str, &[&str])] = &[

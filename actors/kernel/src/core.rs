@@ -120,6 +120,9 @@ mod real {
     use tokio::runtime::{Builder, Handle, Runtime};
     use tokio::sync::watch;
 
+    /// Of a thread: a script nests C calls two hundred deep. Only what is used is ever backed by memory.
+    const STACK_BYTES: usize = 8 << 20;
+
     /// A running core. Dropping the handle leaves it running; [`Core::stop`] ends it.
     #[derive(Debug)]
     pub struct Core {
@@ -135,11 +138,13 @@ mod real {
             let runtime = event_loop()?;
             let handle = runtime.handle().clone();
             let (stop, mut stopped) = watch::channel(false);
-            let thread = std::thread::Builder::new().name(format!("{name}-{index}")).spawn(move || {
-                runtime.block_on(async move {
-                    let _ = stopped.wait_for(|stop| *stop).await;
-                });
-            })?;
+            let thread = std::thread::Builder::new().name(format!("{name}-{index}")).stack_size(STACK_BYTES).spawn(
+                move || {
+                    runtime.block_on(async move {
+                        let _ = stopped.wait_for(|stop| *stop).await;
+                    });
+                },
+            )?;
             Ok(Self { index, handle, stop, thread: Mutex::new(Some(thread)) })
         }
 

@@ -7,11 +7,12 @@ use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, CommandFlags, ConnectionCommand, Lookup, TableError, check_arity};
 use simurgh_protocol::{Args, CommandError};
 
-/// Whether a pause of writes holds a command back. Messages are among it: replicas pass them on.
+/// Whether a pause of writes holds a command back. Messages are among it: replicas pass them on; and scripts, unless they
+/// only read.
 pub(crate) fn may_write(command: Command) -> bool {
-    let publishes = [ConnectionCommand::Publish, ConnectionCommand::Spublish];
+    use ConnectionCommand::{Eval, Evalsha, Publish, Spublish};
     command.spec().flags.intersects(CommandFlags::WRITE | CommandFlags::MAY_REPLICATE)
-        || publishes.iter().any(|other| command == Command::Connection(*other))
+        || [Publish, Spublish, Eval, Evalsha].iter().any(|other| command == Command::Connection(*other))
 }
 
 /// Why a request may not run.

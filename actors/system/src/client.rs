@@ -70,6 +70,8 @@ pub struct Client {
     pub transaction: Option<Transaction>,
     /// Within EXEC: the number of its commands.
     pub executing: Option<usize>,
+    /// A script of it runs.
+    pub(crate) in_script: bool,
     /// What it watches.
     pub watch: Watch,
     /// CLIENT NO-TOUCH.
@@ -155,6 +157,9 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
         if client.is_held_back(&next) {
             break;
         }
+        if client.is_refused_as_busy() {
+            continue;
+        }
         if client.room == Room::Unknown && client.live.config.max_memory_bytes > 0 {
             client.room = make_room(&node, &client.live);
             if node.tracking.is_active() {
@@ -201,6 +206,7 @@ impl Client {
             reply_mode: ReplyMode::default(),
             transaction: None,
             executing: None,
+            in_script: false,
             watch: Watch::default(),
             no_touch: false,
             close: None,
@@ -437,18 +443,11 @@ impl Client {
     }
 
     /// A command has run: counters, SLOWLOG, MONITOR.
-    fn called(&mut self, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
+    pub(crate) fn called(&mut self, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
         self.node.called(self, command, args, nanos, succeeded);
         if self.node.monitor_count.load(Relaxed) > 0 {
             crate::commands::monitor::tell(self, command, args);
         }
-    }
-
-    /// A walk has ended, which took so long in all.
-    pub(crate) fn walked(&mut self, command: Command, args: &Args<'_>, nanos: u64) {
-        self.commands += 1;
-        self.ticks = time::ticks();
-        self.called(command, args, nanos, true);
     }
 
     fn finish(&mut self, mark: usize, result: Result<(), CommandError>) -> bool {

@@ -35,6 +35,7 @@ mod recovery;
 pub mod reply_mode;
 mod request;
 pub mod samples;
+pub mod scripting;
 mod shard;
 pub mod stats;
 mod supervisor;

@@ -159,6 +159,8 @@ pub struct Node {
     pub loading: Loading,
     /// Stopping.
     pub shutdown: Shutdown,
+    /// Scripts.
+    pub scripting: crate::scripting::Scripting,
     /// CLIENT PAUSE.
     pub pause: crate::commands::pause::Pause,
     pub(crate) set_log_level: Option<fn(LogLevel)>,
@@ -273,6 +275,7 @@ impl Node {
             cron_paused: AtomicBool::new(false),
             loading: Loading { is_loading: AtomicBool::new(true), ..Loading::default() },
             shutdown: Shutdown::default(),
+            scripting: crate::scripting::Scripting::default(),
             pause: crate::commands::pause::Pause::default(),
             set_log_level: options.set_log_level,
             memory: Gauge::new(shard_count),

@@ -72,4 +72,11 @@ impl Client {
         }
         true
     }
+
+    /// A walk has ended, which took so long in all.
+    fn walked(&mut self, command: Command, args: &Args<'_>, nanos: u64) {
+        self.commands += 1;
+        self.ticks = time::ticks();
+        self.called(command, args, nanos, true);
+    }
 }

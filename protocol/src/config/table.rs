@@ -27,7 +27,6 @@ const NO_SNAPSHOTS: &str = "snapshots are not built yet; the append-only file ke
 const NO_REWRITE: &str = "the append-only file is not rewritten in the background yet";
 const NO_TLS: &str = "TLS is not built yet";
 const NO_TYPE: &str = "this data type is not built yet";
-const NO_SCRIPTS: &str = "scripts are not built yet";
 const NO_ACL: &str = "access control lists are not built yet; requirepass is";
 const NO_DEFRAG: &str = "memory is not defragmented";
 const NO_RDMA: &str = "RDMA is not supported";
@@ -393,7 +392,7 @@ rows! {
     /// Run vector set commands on one thread.
     VsetForceSingleThreadedExecution => switch("vset-force-single-threaded-execution", "no").no_meaning(NO_TYPE);
     /// After how many milliseconds a script may be interrupted.
-    BusyReplyThreshold => integer("busy-reply-threshold", "5000", LONG).aliases(&["lua-time-limit"]).no_meaning(NO_SCRIPTS);
+    BusyReplyThreshold => integer("busy-reply-threshold", "5000", LONG).aliases(&["lua-time-limit"]);
     /// Keep foreign keys from expiring while data is imported.
     ImportMode => switch("import-mode", "no").refused("import mode is not built");
 

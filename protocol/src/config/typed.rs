@@ -91,6 +91,8 @@ pub struct Config {
     pub append_dir_name: String,
     /// Start although the end of the log is cut.
     pub aof_load_truncated: bool,
+    /// After how many milliseconds others are told of a script that runs; 0 for never.
+    pub busy_reply_threshold_ms: u64,
     /// Log commands that took so long; `None` logs none.
     pub slowlog_microseconds_least: Option<u64>,
     /// How many slow commands are kept.
@@ -152,6 +154,7 @@ impl Settings {
             append_file_name: self.string(Key::AppendFileName),
             append_dir_name: self.string(Key::AppendDirName),
             aof_load_truncated: self.on(Key::AofLoadTruncated),
+            busy_reply_threshold_ms: self.number(Key::BusyReplyThreshold),
             slowlog_microseconds_least: u64::try_from(self.integer(Key::SlowlogLogSlowerThan)).ok(),
             slowlog_len_max: self.number(Key::SlowlogMaxLen),
             latency_monitor_milliseconds_least: Some(self.number(Key::LatencyMonitorThreshold))

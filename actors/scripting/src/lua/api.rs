@@ -18,8 +18,7 @@ const VERSION_NUMBER: i64 = 0x0008_0203;
 
 const NO_ARGUMENT: &str = "ERR Please specify at least one argument for this redis lib call";
 const NOT_WORDS: &str = "ERR Lua redis lib command arguments must be strings or integers";
-const BAD_REPLICATION: &str =
-    "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
+const BAD_REPLICATION: &str = "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
 
 /// A request in the making; its memory is used again by the next.
 #[derive(Default)]
@@ -139,7 +138,8 @@ const WRONG_REPLY: &[u8] = b"ERR wrong number or type of arguments";
 
 fn error_reply(lua: &Lua, args: &MultiValue) -> mlua::Result<Table> {
     let Some(text) = one_string(args) else { return error_table(lua, WRONG_REPLY) };
-    let text = text.strip_prefix(b"-").unwrap_or(&text);
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    let text = text.strip_prefix(b"-").unwrap_or(text);
     if text.contains(&b' ') {
         return error_table(lua, text);
     }

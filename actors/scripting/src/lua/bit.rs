@@ -36,7 +36,10 @@ const MAPS: [(&str, fn(u32) -> u32); 3] = [("tobit", |word| word), ("bnot", |wor
 pub(super) fn table(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, map) in MAPS {
-        table.raw_set(name, lua.create_function(move |lua, args: MultiValue| Ok(signed(map(word(lua, &args, 0, name)?))))?)?;
+        table.raw_set(
+            name,
+            lua.create_function(move |lua, args: MultiValue| Ok(signed(map(word(lua, &args, 0, name)?))))?,
+        )?;
     }
     for (name, fold) in FOLDS {
         let function = lua.create_function(move |lua, args: MultiValue| {

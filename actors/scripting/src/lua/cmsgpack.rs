@@ -1,7 +1,7 @@
 //! `cmsgpack`: MessagePack as lua-cmsgpack 0.4 reads and writes it (<https://github.com/msgpack/msgpack/blob/master/spec.md>).
 
-use super::raise::{bad_argument, bad_type, fault};
-use mlua::{Lua, MultiValue, Table, Value};
+use super::raise::{Raised, bad_argument, bad_type, fault};
+use mlua::{Error, Lua, MultiValue, Table, Value};
 
 /// Tables nested deeper are written as nil.
 const ENCODE_DEPTH_MAX: usize = 16;
@@ -13,7 +13,7 @@ pub(super) fn table(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("_NAME", "cmsgpack")?;
     table.raw_set("_VERSION", "lua-cmsgpack 0.4.0")?;
-    table.raw_set("_COPYRIGHT", "Copyright (C) 2012, Redis Ltd.")?;
+    table.raw_set("_COPYRIGHT", "Copyright (C) 2012, Salvatore Sanfilippo")?;
     table.raw_set("_DESCRIPTION", "MessagePack C implementation for Lua")?;
     let pack = lua.create_function(|lua, args: MultiValue| {
         if args.is_empty() {
@@ -165,7 +165,8 @@ fn read(lua: &Lua, args: &MultiValue, function: &str, limit: Option<i64>, offset
     if start > bytes.len() {
         return Err(fault(lua, &format!("Start offset {offset} greater than input length {}.", bytes.len())));
     }
-    let most = limit.filter(|limit| *limit > 0).map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let most =
+        limit.filter(|limit| *limit > 0).map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let mut reader = Reader { lua, bytes: &bytes, at: start };
     let mut values = Vec::new();
     while reader.at < bytes.len() && values.len() < most {
@@ -235,10 +236,6 @@ impl Reader<'_> {
                 let length = self.length(1 << (kind - 0xd9))?;
                 self.text(length)
             }
-            0xc4..=0xc6 => {
-                let length = self.length(1 << (kind - 0xc4))?;
-                self.text(length)
-            }
             0x90..=0x9f => self.array(usize::from(kind & 0xf), depth),
             0xdc | 0xdd => {
                 let length = self.length(2 << (kind - 0xdc))?;
@@ -275,6 +272,9 @@ impl Reader<'_> {
         for _ in 0..length {
             let key = self.value(depth + 1)?;
             let value = self.value(depth + 1)?;
+            if key.is_nil() {
+                return Err(Error::external(Raised::Text(b"table index is nil".to_vec())));
+            }
             table.raw_set(key, value)?;
         }
         Ok(Value::Table(table))

@@ -32,8 +32,8 @@ const COMPILED_MAX: usize = 4096;
 pub(super) struct Shared {
     watch: RefCell<Option<Rc<dyn Watch>>>,
     is_killed: Cell<bool>,
-    /// Where the error that ended the script was raised.
-    place: RefCell<Option<String>>,
+    /// The text of the error that ended the script, and where it was raised.
+    error: RefCell<Option<(Vec<u8>, Option<String>)>>,
     /// The protocol of the replies that the script sees.
     pub protocol: Cell<Protocol>,
     pub random: Cell<u64>,
@@ -77,7 +77,7 @@ impl LuaEngine {
         let shared = Rc::new(Shared {
             watch: RefCell::new(None),
             is_killed: Cell::new(false),
-            place: RefCell::new(None),
+            error: RefCell::new(None),
             protocol: Cell::new(Protocol::Resp2),
             random: Cell::new(random::FIRST),
             log: RefCell::new(Vec::new()),
@@ -92,7 +92,13 @@ impl LuaEngine {
         known.raw_set("struct", structure::table(&lua)?)?;
         known.raw_set("os", clock(&lua, &shared)?)?;
         random::add(&lua, &shared, &known)?;
-        let arguments = (missing(&lua)?, locate(&lua, &shared)?, repair(&lua, &shared, false)?, repair(&lua, &shared, true)?, known);
+        let arguments = (
+            missing(&lua)?,
+            locate(&lua, &shared)?,
+            repair(&lua, &shared, false)?,
+            repair(&lua, &shared, true)?,
+            known,
+        );
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("=sandbox").into_function()?;
         let (outer, globals, run, sweep): (Table, Table, Function, Function) = sandbox.call(arguments)?;
         lua.set_globals(outer)?;
@@ -160,7 +166,7 @@ impl LuaEngine {
         *shared.watch.borrow_mut() = Some(run.watch.clone());
         self.json.reset();
         shared.is_killed.set(false);
-        *shared.place.borrow_mut() = None;
+        *shared.error.borrow_mut() = None;
         shared.protocol.set(Protocol::Resp2);
         shared.random.set(random::seeded(run.seed));
         // A script may have stopped it.
@@ -179,14 +185,12 @@ impl LuaEngine {
         }
     }
 
-    /// The line that tells of an error: its text, the script, the place.
-    fn describe(&self, digest: &str, text: &[u8]) -> Vec<u8> {
-        let mut line = text.to_vec();
-        line.extend_from_slice(format!(" script: {digest}").as_bytes());
-        if let Some(place) = self.shared.place.borrow_mut().take() {
-            line.extend_from_slice(format!(", on {place}.").as_bytes());
-        }
-        line
+    /// The line that tells of the error that ended a script: its text, the script, the place. Where nothing could be noted
+    /// (no memory), `fault` is all there is.
+    fn describe(&self, digest: &str, fault: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+        let (text, place) = self.shared.error.borrow_mut().take().unwrap_or_else(|| (fault(), None));
+        let place = place.map_or_else(String::new, |place| format!(", on {place}."));
+        [&text, format!(" script: {digest}{place}").as_bytes()].concat()
     }
 }
 
@@ -204,8 +208,8 @@ impl ScriptEngine for LuaEngine {
                 reply::write(&value, reply, self.shared.protocol.get());
                 Ok(())
             }
-            Ok((false, fault)) => Err(self.describe(run.digest, &raise::text_of(&fault))),
-            Err(error) => Err(self.describe(run.digest, format!("ERR {}", raise::first_line(&error)).as_bytes())),
+            Ok((false, fault)) => Err(self.describe(run.digest, || raise::text_of(&fault))),
+            Err(error) => Err(self.describe(run.digest, || format!("ERR {}", raise::first_line(&error)).into_bytes())),
         };
         self.tidy_up(host);
         outcome
@@ -224,12 +228,12 @@ fn missing(lua: &Lua) -> mlua::Result<Function> {
     })
 }
 
-/// Where an error was raised, found while the stack still stands; gives back the error's text.
+/// Notes an error's text and where it was raised, while the stack still stands.
 fn locate(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Function> {
     let shared = shared.clone();
     lua.create_function(move |lua, fault: Value| {
-        *shared.place.borrow_mut() = raise::place_of_error(lua);
-        lua.create_string([raise::LOCATED, &raise::text_of(&fault)].concat())
+        *shared.error.borrow_mut() = Some((raise::text_of(&fault), raise::place_of_error(lua)));
+        Ok(())
     })
 }
 
@@ -247,9 +251,8 @@ fn repair(lua: &Lua, shared: &Rc<Shared>, as_table: bool) -> mlua::Result<Functi
 fn clock(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let shared = shared.clone();
     let table = lua.create_table()?;
-    let clock = lua.create_function(move |_, ()| {
-        Ok(shared.watch.borrow().as_ref().map_or(0.0, |watch| watch.clock_seconds()))
-    })?;
+    let clock = lua
+        .create_function(move |_, ()| Ok(shared.watch.borrow().as_ref().map_or(0.0, |watch| watch.clock_seconds())))?;
     table.raw_set("clock", clock)?;
     Ok(table)
 }

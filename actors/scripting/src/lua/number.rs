@@ -92,9 +92,14 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_far_as_they_go() {
-        for (text, value, length) in
-            [("1e5,", 1e5, 3), ("1e", 1.0, 1), ("0x10", 16.0, 4), ("-1.5.2", -1.5, 4), ("-Inf", f64::NEG_INFINITY, 4), ("1e+", 1.0, 1)]
-        {
+        for (text, value, length) in [
+            ("1e5,", 1e5, 3),
+            ("1e", 1.0, 1),
+            ("0x10", 16.0, 4),
+            ("-1.5.2", -1.5, 4),
+            ("-Inf", f64::NEG_INFINITY, 4),
+            ("1e+", 1.0, 1),
+        ] {
             assert_eq!(read_f64(text.as_bytes()), Some((value, length)), "{text}");
         }
         assert_eq!(read_f64(b"-"), None);

@@ -88,16 +88,11 @@ pub(super) fn text_of(fault: &Value) -> Vec<u8> {
             None => coded(first_line(error).as_bytes()),
         },
         Value::Table(table) => err_field(table).unwrap_or_else(|| b"ERR unknown error".to_vec()),
-        // What `locate` has made of it already.
-        Value::String(text) if text.as_bytes().starts_with(LOCATED) => text.as_bytes()[LOCATED.len()..].to_vec(),
         Value::String(text) => coded(&text.as_bytes()),
         Value::Nil => coded(b"nil"),
         other => coded(other.to_string().unwrap_or_default().as_bytes()),
     }
 }
-
-/// Marks a text that is complete: no text of a script begins so by chance.
-pub(super) const LOCATED: &[u8] = b"\x00located\x00";
 
 /// An error as the value that a script has caught.
 pub(super) fn as_value(lua: &Lua, fault: Value, as_table: bool) -> mlua::Result<Value> {
@@ -126,13 +121,14 @@ pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
 
 /// The innermost line of a script that stands on the stack, while its error is handled.
 pub(super) fn place_of_error(lua: &Lua) -> Option<String> {
-    (1..).map_while(|level| {
-        lua.inspect_stack(level, |frame| {
-            let source = frame.source().source?.into_owned();
-            let line = frame.current_line()?;
-            (source != "=sandbox").then(|| format!("{source}:{line}"))
+    (1..)
+        .map_while(|level| {
+            lua.inspect_stack(level, |frame| {
+                let source = frame.source().source?.into_owned();
+                let line = frame.current_line()?;
+                (source != "=sandbox").then(|| format!("{source}:{line}"))
+            })
         })
-    })
-    .flatten()
-    .next()
+        .flatten()
+        .next()
 }

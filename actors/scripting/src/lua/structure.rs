@@ -34,7 +34,7 @@ fn number(lua: &Lua, args: &MultiValue, index: usize, function: &str) -> mlua::R
         Some(value) => lua.coerce_number(value.clone())?,
         None => None,
     };
-    number.ok_or_else(|| bad_type(lua, index + 1, function, "number", value))
+    number.ok_or_else(|| bad_type(lua, index + 1, function, "number", Some(value.unwrap_or(&Value::Nil))))
 }
 
 /// A format being read.
@@ -115,6 +115,8 @@ impl<'a> Format<'a> {
                 }
                 self.align = align;
             }
+            // Nobody asks what an unknown letter would take.
+            _ if self.function == "size" => {}
             _ => {
                 let text = format!("invalid format option '{}'", char::from(letter));
                 return Err(bad_argument(self.lua, 1, self.function, &text));
@@ -199,12 +201,13 @@ fn unpack(lua: &Lua, args: &MultiValue) -> mlua::Result<MultiValue> {
     let text = string(lua, args, 0, "unpack")?;
     let data = string(lua, args, 1, "unpack")?;
     let start = if args.get(2).is_none_or(Value::is_nil) { 1.0 } else { number(lua, args, 2, "unpack")? };
-    if start < 1.0 {
+    if start == 0.0 {
         return Err(bad_argument(lua, 3, "unpack", "offset must be 1 or greater"));
     }
     let (text, data) = (text.as_bytes(), data.as_bytes());
     let mut format = Format::new(lua, "unpack", &text);
-    let mut at = start as usize - 1;
+    // What is below wraps round in C, far behind the end.
+    let mut at = if start < 0.0 { usize::MAX } else { start as usize - 1 };
     let mut values: Vec<Value> = Vec::new();
     let short = || bad_argument(lua, 2, "unpack", "data string too short");
     while let Some(mut item) = format.next(at)? {
@@ -251,8 +254,8 @@ fn size(lua: &Lua, args: &MultiValue) -> mlua::Result<f64> {
     let mut position = 0_usize;
     while let Some(item) = format.next(position)? {
         match item.letter {
-            b's' => return Err(bad_argument(lua, 1, "size", "variable-size format for option 's'")),
-            b'c' if item.size == 0 => return Err(bad_argument(lua, 1, "size", "variable-size format for option 'c0'")),
+            b's' => return Err(bad_argument(lua, 1, "size", "option 's' has no fixed size")),
+            b'c' if item.size == 0 => return Err(bad_argument(lua, 1, "size", "option 'c0' has no fixed size")),
             _ => {}
         }
         position = position.saturating_add(item.padding).saturating_add(item.size);

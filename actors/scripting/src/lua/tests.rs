@@ -101,21 +101,45 @@ fn values_become_replies() {
 fn errors_tell_where_they_were_raised() {
     check(&[
         ("return error('x')", "ERR user_script:1: x script: SHA, on @user_script:1."),
-        ("\n\nlocal a = nil a.b = 1", "ERR user_script:3: attempt to index local 'a' (a nil value) script: SHA, on @user_script:3."),
+        (
+            "\n\nlocal a = nil a.b = 1",
+            "ERR user_script:3: attempt to index local 'a' (a nil value) script: SHA, on @user_script:3.",
+        ),
         ("error({err='My err'})", "My err script: SHA, on @user_script:1."),
         ("error({})", "ERR unknown error script: SHA, on @user_script:1."),
         ("error()", "ERR nil script: SHA, on @user_script:1."),
         ("redis.call('wrong')", "WRONGTYPE no script: SHA, on @user_script:1."),
         ("return redis.pcall('wrong')", "-WRONGTYPE no"),
-        ("redis.call()", "ERR Please specify at least one argument for this redis lib call script: SHA, on @user_script:1."),
-        ("redis.call('echo', {})", "ERR Lua redis lib command arguments must be strings or integers script: SHA, on @user_script:1."),
+        (
+            "redis.call()",
+            "ERR Please specify at least one argument for this redis lib call script: SHA, on @user_script:1.",
+        ),
+        (
+            "redis.call('echo', {})",
+            "ERR Lua redis lib command arguments must be strings or integers script: SHA, on @user_script:1.",
+        ),
         ("local ok, e = pcall(redis.call, 'wrong') return {type(e), e}", "*2 $6 string $12 WRONGTYPE no"),
-        ("local _, e = xpcall(function() redis.call('wrong') end, function(e) return type(e) .. e.err end) return e", "$17 tableWRONGTYPE no"),
+        (
+            "local _, e = xpcall(function() redis.call('wrong') end, function(e) return type(e) .. e.err end) return e",
+            "$17 tableWRONGTYPE no",
+        ),
         ("local _, e = pcall(error, {err='x'}) return e", "$1 x"),
-        ("local c = coroutine.create(function() redis.call('wrong') end) local _, e = coroutine.resume(c) return e", "$12 WRONGTYPE no"),
-        ("return x", "ERR user_script:1: Script attempted to access nonexistent global variable 'x' script: SHA, on @user_script:1."),
-        ("local function f() return f() + 1 end return f()", "ERR user_script:1: stack overflow script: SHA, on @user_script:1."),
-        ("return cjson.decode('{')", "ERR user_script:1: Expected object key string but found T_END at character 2 script: SHA, on @user_script:1."),
+        (
+            "local c = coroutine.create(function() redis.call('wrong') end) local _, e = coroutine.resume(c) return e",
+            "$12 WRONGTYPE no",
+        ),
+        (
+            "return x",
+            "ERR user_script:1: Script attempted to access nonexistent global variable 'x' script: SHA, on @user_script:1.",
+        ),
+        (
+            "local function f() return f() + 1 end return f()",
+            "ERR user_script:1: stack overflow script: SHA, on @user_script:1.",
+        ),
+        (
+            "return cjson.decode('{')",
+            "ERR user_script:1: Expected object key string but found T_END at character 2 script: SHA, on @user_script:1.",
+        ),
         ("error('\\0located\\0x', 0)", "ERR \0located\0x script: SHA, on @user_script:1."),
     ]);
 }
@@ -143,7 +167,7 @@ fn nothing_that_scripts_share_can_be_changed() {
         ("return tostring(pcall(rawset, _G, 'a', 1))", "$5 false"),
         ("return tostring(pcall(setmetatable, redis, {}))", "$5 false"),
         ("return tostring(getmetatable(redis))", "$3 nil"),
-        ("local _, _, s = pairs(redis) return tostring(rawequal(s, redis))", "$4 true"),
+        ("local _, s = pairs(redis) return tostring(rawequal(s, redis))", "$4 true"),
         ("table.insert(redis, 'left') return 1", ":1"),
         ("return redis[1]", "$-1"),
         ("cjson.encode_max_depth(1) return 1", ":1"),
@@ -151,8 +175,7 @@ fn nothing_that_scripts_share_can_be_changed() {
         ("return tostring(pcall(loadstring, 'x = 1'))", "$4 true"),
         ("local f = loadstring('x = 1') return tostring(pcall(f))", "$5 false"),
         ("return tostring(loadstring(string.dump(function() end)))", "$3 nil"),
-        ("return tostring(load(function() return nil end))", "$5 false"),
-    ][..11]);
+    ]);
 }
 
 #[test]
@@ -207,7 +230,7 @@ fn lines_of_the_log_reach_the_server() {
 fn libraries_answer_as_redis_does() {
     check(&[
         ("return cjson.encode({1, 2, nil, 4})", "$12 [1,2,null,4]"),
-        ("return cjson.encode({a={}, [1]=1})", "$14 {\"1\":1,\"a\":{}}"),
+        ("return cjson.encode({a={}}) .. cjson.encode({[1.5]=1})", "$17 {\"a\":{}}{\"1.5\":1}"),
         ("return cjson.encode({0.1, 1e100, 1/3})", "$28 [0.1,1e+100,0.33333333333333]"),
         ("return cjson.decode('\"\\\\u00e9\\\\ud83d\\\\ude00\"')", "$6 é😀"),
         ("return tostring(cjson.decode('0x10'))", "$2 16"),

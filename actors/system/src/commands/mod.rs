@@ -21,6 +21,8 @@ pub mod pause;
 pub mod pubsub;
 pub(crate) mod redaction;
 pub mod role;
+pub mod script;
+pub mod scripting;
 pub mod shutdown;
 pub mod slowlog;
 pub mod time;

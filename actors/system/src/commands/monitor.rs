@@ -56,7 +56,12 @@ pub(crate) fn tell(client: &mut Client, command: Command, args: &Args<'_>) {
     if command.spec().flags.intersects(CommandFlags::ADMIN | CommandFlags::SKIP_MONITOR) {
         return;
     }
-    let address = client.shared.address.remote.to_string();
+    show(client, command, args);
+}
+
+/// The same for any command.
+pub(crate) fn show(client: &mut Client, command: Command, args: &Args<'_>) {
+    let address = if client.in_script { "lua".into() } else { client.shared.address.remote.to_string() };
     let line: Arc<[u8]> = line(time::wall_us(), client.database, &address, command, args).into();
     let live = client.live().clone();
     let node = client.node.clone();

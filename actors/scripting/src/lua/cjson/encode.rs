@@ -63,6 +63,13 @@ impl Writer<'_> {
         Ok(())
     }
 
+    fn number_key(&mut self, number: f64) -> mlua::Result<()> {
+        self.out.push(b'"');
+        self.number(number)?;
+        self.out.push(b'"');
+        Ok(())
+    }
+
     fn string(&mut self, text: &[u8]) {
         self.out.reserve(text.len() + 2);
         self.out.push(b'"');
@@ -135,12 +142,8 @@ impl Writer<'_> {
             }
             match &key {
                 Value::String(text) => self.string(&text.as_bytes()),
-                Value::Integer(_) | Value::Number(_) => {
-                    self.out.push(b'"');
-                    let number = if let Value::Number(number) = key { number } else { key.as_f64().unwrap_or(0.0) };
-                    self.number(number)?;
-                    self.out.push(b'"');
-                }
+                Value::Integer(number) => self.number_key(*number as f64)?,
+                Value::Number(number) => self.number_key(*number)?,
                 _ => return self.refuse(&key, "table key must be a number or string"),
             }
             self.out.push(b':');

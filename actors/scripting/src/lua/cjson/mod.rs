@@ -101,7 +101,15 @@ pub(super) fn table(lua: &Lua, settings: &Shared) -> mlua::Result<Table> {
 }
 
 /// An integer option: the argument if there is one, else what is set.
-fn integer(lua: &Lua, args: &MultiValue, index: usize, name: &str, most: i64, now: i64, least: i64) -> mlua::Result<i64> {
+fn integer(
+    lua: &Lua,
+    args: &MultiValue,
+    index: usize,
+    name: &str,
+    most: i64,
+    now: i64,
+    least: i64,
+) -> mlua::Result<i64> {
     let Some(value) = args.get(index).filter(|value| !value.is_nil()) else { return Ok(now) };
     let Some(number) = lua.coerce_number(value.clone())? else {
         return Err(bad_type(lua, index + 1, name, "number", Some(value)));

@@ -24,7 +24,8 @@ pub(super) fn stats(source: &mut Source<'_>, lines: &mut Lines) {
     lines.zeros(&["expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds"]);
     lines.field("evicted_keys", stats.evicted_keys.get() + source.sum(|shard| shard.stats.evicted));
     lines.field("evicted_clients", stats.evicted_clients.get());
-    lines.zeros(&["evicted_scripts", "total_eviction_exceeded_time", "current_eviction_exceeded_time"]);
+    lines.field("evicted_scripts", node.scripting.cache().evicted());
+    lines.zeros(&["total_eviction_exceeded_time", "current_eviction_exceeded_time"]);
     lines.field("keyspace_hits", stats.keyspace_hits.get() + source.sum(|shard| shard.stats.hits));
     lines.field("keyspace_misses", stats.keyspace_misses.get() + source.sum(|shard| shard.stats.misses));
     lines.field("pubsub_channels", node.pubsub.count(Kind::Channel));

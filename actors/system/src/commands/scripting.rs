@@ -1,0 +1,190 @@
+//! EVAL and its like (<https://redis.io/docs/latest/commands/eval/>): a script runs as a transaction does, with every shard
+//! held, and what its commands changed stands between MULTI and EXEC in the log.
+
+use crate::client::Client;
+use crate::scripting::{Rules, ScriptHost, Watcher, with_engine};
+use simurgh_protocol::command::CommandFlags;
+use simurgh_protocol::number::parse_i64;
+use simurgh_protocol::{Args, CommandError, Reply};
+use simurgh_scripting::{DIGEST_LENGTH, Run, Script, ScriptEngine, ScriptFlags, sha1_hex};
+use simurgh_storage::Shards;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+const NO_SCRIPT: CommandError = CommandError::Text("NOSCRIPT No matching script. Please use EVAL.");
+
+/// EVAL script numkeys \[key ...\] \[arg ...\].
+pub fn eval(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
+    evaluate(client, args, shards, false)
+}
+
+/// EVAL_RO script numkeys \[key ...\] \[arg ...\].
+pub fn eval_ro(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
+    evaluate(client, args, shards, true)
+}
+
+/// EVALSHA sha1 numkeys \[key ...\] \[arg ...\].
+pub fn evalsha(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
+    evaluate_kept(client, args, shards, false)
+}
+
+/// EVALSHA_RO sha1 numkeys \[key ...\] \[arg ...\].
+pub fn evalsha_ro(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
+    evaluate_kept(client, args, shards, true)
+}
+
+/// How many of the words are keys.
+fn key_count(args: &Args<'_>) -> Result<usize, CommandError> {
+    let count = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
+    if count > i64::try_from(args.len() - 3).unwrap_or(i64::MAX) {
+        return Err(CommandError::Text("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(count).map_err(|_| CommandError::Text("ERR Number of keys can't be negative"))
+}
+
+fn evaluate(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards, is_ro: bool) -> Result<(), CommandError> {
+    show_monitors(client, args, is_ro, false);
+    let keys = key_count(args)?;
+    let digest = sha1_hex(args.at(1));
+    let known = client.node.scripting.cache().find(&digest);
+    let script = match known {
+        Some(script) => script,
+        None => {
+            let script = read(client, &digest, args.at(1))?;
+            client.node.scripting.cache().keep_for_now(&digest, script.clone());
+            script
+        }
+    };
+    run(client, args, shards, (&digest, &script, keys), is_ro)
+}
+
+fn evaluate_kept(
+    client: &mut Client,
+    args: &Args<'_>,
+    shards: &mut dyn Shards,
+    is_ro: bool,
+) -> Result<(), CommandError> {
+    show_monitors(client, args, is_ro, true);
+    let digest = digest_of(args.at(1)).ok_or(NO_SCRIPT)?;
+    let keys = key_count(args)?;
+    let script = client.node.scripting.cache().find(&digest).ok_or(NO_SCRIPT)?;
+    run(client, args, shards, (&digest, &script, keys), is_ro)
+}
+
+/// Monitors are shown the script before its commands.
+fn show_monitors(client: &mut Client, args: &Args<'_>, is_ro: bool, is_kept: bool) {
+    use simurgh_protocol::command::{Command, ConnectionCommand};
+    if client.node.monitor_count.load(Relaxed) > 0 {
+        let command = match (is_kept, is_ro) {
+            (false, false) => ConnectionCommand::Eval,
+            (false, true) => ConnectionCommand::EvalRo,
+            (true, false) => ConnectionCommand::Evalsha,
+            (true, true) => ConnectionCommand::EvalshaRo,
+        };
+        super::monitor::show(client, Command::Connection(command), args);
+    }
+}
+
+/// A digest as it is kept: in small letters.
+pub(crate) fn digest_of(word: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(word).ok()?;
+    (text.len() == DIGEST_LENGTH).then(|| text.to_ascii_lowercase())
+}
+
+/// Reads a script that is not kept yet.
+pub(crate) fn read(client: &Client, digest: &str, source: &[u8]) -> Result<Arc<Script>, CommandError> {
+    let script = Script::new(source).map_err(|error| CommandError::Owned(error.to_string()))?;
+    with_engine(&client.node, |engine| {
+        engine.compile(digest, &script).map_err(|fault| {
+            let text = [b"ERR Error compiling script (new function): ".as_slice(), &fault].concat();
+            CommandError::Repeats(text.into())
+        })
+    })?;
+    Ok(Arc::new(script))
+}
+
+/// What a script with these flags may do now.
+fn rules(client: &Client, flags: ScriptFlags, is_ro: bool) -> Result<Rules, CommandError> {
+    let has_no_room = client.is_without_room();
+    if !flags.are_given {
+        return Ok(Rules { reads_only: is_ro, has_no_room });
+    }
+    if is_ro && !flags.no_writes {
+        return Err(CommandError::Text("ERR Can not execute a script with write flag using *_ro command."));
+    }
+    if !flags.no_writes && client.node.log.refuses() {
+        let why = client.node.log.refusal().unwrap_or_default();
+        return Err(CommandError::Owned(format!("MISCONF Errors writing to the AOF file: {why}")));
+    }
+    if has_no_room && !flags.allow_oom && !flags.no_writes {
+        return Err(CommandError::Text(
+            "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
+        ));
+    }
+    Ok(Rules { reads_only: is_ro || flags.no_writes, has_no_room: has_no_room && !flags.allow_oom })
+}
+
+fn run(
+    client: &mut Client,
+    args: &Args<'_>,
+    shards: &mut dyn Shards,
+    (digest, script, key_count): (&str, &Script, usize),
+    is_ro: bool,
+) -> Result<(), CommandError> {
+    let rules = rules(client, script.flags, is_ro)?;
+    let words: Vec<&[u8]> = args.from(3).collect();
+    let (keys, rest) = words.split_at(key_count);
+    let node = client.node.clone();
+    let watcher = Watcher::new(node.clone(), client.live().config.busy_reply_threshold_ms);
+    let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;
+    let run = Run { digest, script, keys, args: rest, seed, watch: Rc::new(watcher) };
+    let mut reply = Reply::new(client.reply.protocol());
+    let (executing, database) = (client.executing, client.database);
+    if executing.is_none() {
+        client.effects().begin_transaction();
+    }
+    client.executing = Some(executing.unwrap_or(0));
+    let in_script = std::mem::replace(&mut client.in_script, true);
+    node.scripting.running.begin(client.shared.core);
+    let outcome = with_engine(&node, |engine| {
+        let mut host = ScriptHost::new(client, shards, rules);
+        let ended = engine.run(&run, &mut host, &mut reply);
+        node.scripting.engine_bytes.store(engine.memory() as u64, Relaxed);
+        ended.map_err(|text| CommandError::Repeats(text.into()))
+    });
+    node.scripting.running.end();
+    client.in_script = in_script;
+    (client.executing, client.database) = (executing, database);
+    if executing.is_none() {
+        client.effects().end_transaction();
+    }
+    outcome?;
+    client.reply.buffer().extend_from_slice(reply.bytes());
+    Ok(())
+}
+
+impl Client {
+    /// While a script runs too long, all but a few commands are refused at once, without waiting for its shards.
+    #[inline]
+    pub(crate) fn is_refused_as_busy(&mut self) -> bool {
+        self.node.scripting.running.is_slow() && self.refuse_as_busy()
+    }
+
+    #[cold]
+    fn refuse_as_busy(&mut self) -> bool {
+        use simurgh_protocol::command::Lookup;
+        let Some(next) = self.incoming.peek() else { return false };
+        if let Lookup::Found(command) = next.found
+            && command.spec().flags.contains(CommandFlags::ALLOW_BUSY)
+        {
+            return false;
+        }
+        self.reply_mode.begin(&self.reply);
+        let text = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+        self.refuse(next.found, &CommandError::Text(text).into());
+        self.reply_mode.end(&mut self.reply);
+        self.incoming.advance();
+        true
+    }
+}

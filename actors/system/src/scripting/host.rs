@@ -1,0 +1,93 @@
+//! What a script's commands run on: its client, and the shards that it holds.
+//!
+//! A command takes the way that EXEC's take, `Client::call`, with a reply buffer of its own that the script is given.
+
+use crate::client::Client;
+use simurgh_protocol::command::{CommandFlags, Lookup, check_arity, lookup};
+use simurgh_protocol::resp::Protocol;
+use simurgh_protocol::{Args, Reply};
+use simurgh_scripting::{Host, LogLevel};
+use simurgh_storage::Shards;
+
+const UNKNOWN: &str = "ERR Unknown Redis command called from script";
+const WRONG_ARITY: &str = "ERR Wrong number of args calling Redis command from script";
+const NOT_ALLOWED: &str = "ERR This Redis command is not allowed from script";
+const READ_ONLY: &str = "ERR Write commands are not allowed from read-only scripts.";
+const OUT_OF_MEMORY: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+
+/// What a script may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// It changes no data.
+    pub reads_only: bool,
+    /// Memory is full, and the script has no leave to use more.
+    pub has_no_room: bool,
+}
+
+/// The server, as a script sees it.
+pub(crate) struct ScriptHost<'a> {
+    client: &'a mut Client,
+    shards: &'a mut dyn Shards,
+    rules: Rules,
+    reply: Reply,
+}
+
+impl<'a> ScriptHost<'a> {
+    /// For the script that `client` runs.
+    pub fn new(client: &'a mut Client, shards: &'a mut dyn Shards, rules: Rules) -> Self {
+        Self { client, shards, rules, reply: Reply::default() }
+    }
+
+    /// Whether the command may run now.
+    fn admit(&self, args: &Args<'_>) -> Result<simurgh_protocol::command::Command, String> {
+        let command = match lookup(args.at(0), args.get(1)) {
+            Lookup::Found(command) => command,
+            Lookup::MissingSubcommand(_) => return Err(WRONG_ARITY.into()),
+            Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) => return Err(UNKNOWN.into()),
+        };
+        if check_arity(command.spec(), args.len()).is_err() {
+            return Err(WRONG_ARITY.into());
+        }
+        let flags = command.spec().flags;
+        if flags.contains(CommandFlags::NOSCRIPT) {
+            return Err(NOT_ALLOWED.into());
+        }
+        if self.rules.reads_only && crate::admission::may_write(command) {
+            return Err(READ_ONLY.into());
+        }
+        let node = &self.client.node;
+        if flags.contains(CommandFlags::WRITE) && node.log.refuses() {
+            let why = node.log.refusal().unwrap_or_default();
+            return Err(format!("MISCONF Errors writing to the AOF file: {why}"));
+        }
+        let needs_memory = flags.contains(CommandFlags::DENYOOM);
+        if needs_memory && self.rules.has_no_room && !node.scripting.running.has_written() {
+            return Err(OUT_OF_MEMORY.into());
+        }
+        Ok(command)
+    }
+}
+
+impl Host for ScriptHost<'_> {
+    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String> {
+        let command = self.admit(args)?;
+        if command.spec().flags.contains(CommandFlags::WRITE) {
+            self.client.node.scripting.running.note_write();
+        }
+        self.reply.truncate(0);
+        self.reply.set_protocol(protocol);
+        std::mem::swap(&mut self.client.reply, &mut self.reply);
+        self.client.call(command, args, None, None, self.shards);
+        std::mem::swap(&mut self.client.reply, &mut self.reply);
+        Ok(self.reply.bytes())
+    }
+
+    fn log(&mut self, level: LogLevel, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        match level {
+            LogLevel::Debug => tracing::debug!("{text}"),
+            LogLevel::Verbose | LogLevel::Notice => tracing::info!("{text}"),
+            LogLevel::Warning => tracing::warn!("{text}"),
+        }
+    }
+}
