@@ -120,7 +120,7 @@ fn text_of(value: &Value) -> Option<Vec<u8>> {
 }
 
 fn sha1hex(args: &MultiValue) -> mlua::Result<String> {
-    match args.get(0) {
+    match args.front() {
         Some(value) if args.len() == 1 => Ok(sha1_hex(&text_of(value).unwrap_or_default())),
         _ => Err(command_error("ERR wrong number of arguments")),
     }
@@ -128,7 +128,7 @@ fn sha1hex(args: &MultiValue) -> mlua::Result<String> {
 
 /// The one argument of `error_reply` and `status_reply`.
 fn one_string(args: &MultiValue) -> Option<Vec<u8>> {
-    match args.get(0) {
+    match args.front() {
         Some(Value::String(text)) if args.len() == 1 => Some(text.as_bytes().to_vec()),
         _ => None,
     }
@@ -155,7 +155,7 @@ fn status_reply(lua: &Lua, args: &MultiValue) -> mlua::Result<Table> {
 
 /// Checked, and no more: what a script changes is always in the log.
 fn set_repl(lua: &Lua, args: &MultiValue) -> mlua::Result<()> {
-    let Some(value) = args.get(0).filter(|_| args.len() == 1) else {
+    let Some(value) = args.front().filter(|_| args.len() == 1) else {
         return Err(command_error("ERR redis.set_repl() requires one argument."));
     };
     let flags = lua.coerce_number(value.clone())?.unwrap_or(0.0) as i64;
@@ -163,7 +163,7 @@ fn set_repl(lua: &Lua, args: &MultiValue) -> mlua::Result<()> {
 }
 
 fn setresp(lua: &Lua, shared: &Shared, args: &MultiValue) -> mlua::Result<()> {
-    let Some(value) = args.get(0).filter(|_| args.len() == 1) else {
+    let Some(value) = args.front().filter(|_| args.len() == 1) else {
         return Err(command_error("ERR redis.setresp() requires one argument."));
     };
     let version = lua.coerce_number(value.clone())?.unwrap_or(0.0) as i64;
@@ -176,7 +176,7 @@ fn setresp(lua: &Lua, shared: &Shared, args: &MultiValue) -> mlua::Result<()> {
 }
 
 fn log(lua: &Lua, shared: &Shared, args: &MultiValue) -> mlua::Result<()> {
-    let Some(level) = args.get(0).filter(|_| args.len() > 1) else {
+    let Some(level) = args.front().filter(|_| args.len() > 1) else {
         return Err(command_error("ERR redis.log() requires two arguments or more."));
     };
     let Some(level) = lua.coerce_number(level.clone())? else {
@@ -196,7 +196,7 @@ fn log(lua: &Lua, shared: &Shared, args: &MultiValue) -> mlua::Result<()> {
 
 /// There are no users yet who may less than all.
 fn acl_check_cmd(args: &MultiValue) -> mlua::Result<bool> {
-    let Some(name) = args.get(0) else { return Err(command_error(NO_ARGUMENT)) };
+    let Some(name) = args.front() else { return Err(command_error(NO_ARGUMENT)) };
     let name = text_of(name).ok_or_else(|| command_error(NOT_WORDS))?;
     let second = args.get(1).and_then(text_of);
     match lookup(&name, second.as_deref()) {

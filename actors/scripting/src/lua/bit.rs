@@ -19,6 +19,7 @@ fn signed(word: u32) -> f64 {
     f64::from(word as i32)
 }
 
+type Map = fn(u32) -> u32;
 type Fold = fn(u32, u32) -> u32;
 type Shift = fn(u32, u32) -> u32;
 
@@ -30,7 +31,7 @@ const SHIFTS: [(&str, Shift); 5] = [
     ("rol", u32::rotate_left),
     ("ror", u32::rotate_right),
 ];
-const MAPS: [(&str, fn(u32) -> u32); 3] = [("tobit", |word| word), ("bnot", |word| !word), ("bswap", u32::swap_bytes)];
+const MAPS: [(&str, Map); 3] = [("tobit", |word| word), ("bnot", |word| !word), ("bswap", u32::swap_bytes)];
 
 /// The library.
 pub(super) fn table(lua: &Lua) -> mlua::Result<Table> {

@@ -66,7 +66,7 @@ fn write(value: &Value, depth: usize, out: &mut Vec<u8>) -> mlua::Result<()> {
     match value {
         Value::String(text) => write_string(&text.as_bytes(), out),
         Value::Boolean(value) => out.push(if *value { 0xc3 } else { 0xc2 }),
-        Value::Integer(number) => write_integer(*number as i64, out),
+        Value::Integer(number) => write_integer(*number, out),
         Value::Number(number) => write_number(*number, out),
         Value::Table(table) if depth < ENCODE_DEPTH_MAX => write_table(table, depth, out)?,
         _ => out.push(0xc0),
@@ -150,7 +150,7 @@ fn write_table(table: &Table, depth: usize, out: &mut Vec<u8>) -> mlua::Result<(
 
 /// Reads values: all there are, or with a `limit` so many, and then the offset behind them comes first.
 fn read(lua: &Lua, args: &MultiValue, function: &str, limit: Option<i64>, offset: i64) -> mlua::Result<MultiValue> {
-    let value = args.get(0);
+    let value = args.front();
     let text = match value {
         Some(value) => lua.coerce_string(value.clone())?,
         None => None,

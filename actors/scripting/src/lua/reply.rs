@@ -23,7 +23,7 @@ fn write_nested(value: &Value, reply: &mut Reply, protocol: Protocol, depth: usi
         Value::String(text) => reply.bulk(&text.as_bytes()),
         Value::Boolean(value) if protocol == Protocol::Resp3 => reply.boolean(*value),
         Value::Boolean(true) => reply.integer(1),
-        Value::Integer(number) => reply.integer(*number as i64),
+        Value::Integer(number) => reply.integer(*number),
         Value::Number(number) => reply.integer(truncated(*number)),
         Value::Table(table) => write_table(table, reply, protocol, depth),
         _ => reply.null(),

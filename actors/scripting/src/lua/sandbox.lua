@@ -124,16 +124,15 @@ function globals.load(reader, name)
   return compile(concat(parts), name or '=(load)')
 end
 
--- A range so wide that its length would not fit an int is no range (CVE-2025-46817).
+-- A range so wide that its length would not fit an int is no range (CVE-2025-46817); the stack has room for so many values.
+local RESULTS_MAX = 7997
 function globals.unpack(of, first, last)
-  if first ~= nil or last ~= nil then
-    local from, to = tonumber(first or 1), tonumber(last or #of)
-    if from and to and to - from >= 8000 then
-      if to > 2147483647 or from < -2147483648 then
-        return
-      end
-      error('too many results to unpack', 2)
+  local from, to = tonumber(first or 1), tonumber(last or type(of) == 'table' and #of or 0)
+  if from and to and to - from >= RESULTS_MAX then
+    if to > 2147483647 or from < -2147483648 then
+      return
     end
+    error('too many results to unpack', 2)
   end
   return unpack(of, first, last)
 end

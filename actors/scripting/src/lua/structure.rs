@@ -167,7 +167,7 @@ fn pack(lua: &Lua, args: &MultiValue) -> mlua::Result<mlua::String> {
                 let value = value.as_bytes();
                 let size = if item.size == 0 { value.len() } else { item.size };
                 if value.len() < size {
-                    return Err(bad_argument(lua, index + 1, "pack", "string too short"));
+                    return Err(bad_argument(lua, index + 2, "pack", "string too short"));
                 }
                 out.extend_from_slice(&value[..size]);
                 if item.letter == b's' {

@@ -88,7 +88,10 @@ impl Reader<'_> {
             b',' => Kind::Comma,
             // A zero byte ends the text too.
             0 => {
-                return Token { kind: if at == self.text.len() { Kind::End } else { Kind::Error("invalid token") }, at };
+                return Token {
+                    kind: if at == self.text.len() { Kind::End } else { Kind::Error("invalid token") },
+                    at,
+                };
             }
             b'"' => return self.string(),
             _ => return Token { kind: self.word(), at },
@@ -232,11 +235,13 @@ impl Reader<'_> {
             let value = self.value(first)?;
             table.raw_set(self.lua.create_string(key)?, value)?;
             let after = self.next();
-            match after.kind {
-                Kind::ObjectEnd => return Ok(Value::Table(table)),
-                Kind::Comma => token = self.next(),
-                _ => return self.expected("comma or object end", &after),
+            if matches!(after.kind, Kind::ObjectEnd) {
+                return Ok(Value::Table(table));
             }
+            if !matches!(after.kind, Kind::Comma) {
+                return self.expected("comma or object end", &after);
+            }
+            token = self.next();
         }
     }
 
@@ -250,11 +255,13 @@ impl Reader<'_> {
             let value = self.value(token)?;
             table.raw_set(index, value)?;
             let after = self.next();
-            match after.kind {
-                Kind::ArrayEnd => break,
-                Kind::Comma => token = self.next(),
-                _ => return self.expected("comma or array end", &after),
+            if matches!(after.kind, Kind::ArrayEnd) {
+                break;
             }
+            if !matches!(after.kind, Kind::Comma) {
+                return self.expected("comma or array end", &after);
+            }
+            token = self.next();
         }
         Ok(Value::Table(table))
     }
@@ -262,7 +269,10 @@ impl Reader<'_> {
 
 /// What `strtod` reads but JSON does not allow: hexadecimal, leading zeros, infinities, NaN.
 fn is_invalid_number(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text);
+    if text.starts_with(b"+") {
+        return true;
+    }
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
     let starts = |name: &str| digits.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
     match digits.first() {
         Some(b'0') => matches!(digits.get(1), Some(b'x' | b'X' | b'0'..=b'9')),

@@ -1,4 +1,4 @@
-//! Values to JSON.
+//! Values to JSON: what is an array, what is an object, and which tables are neither, is decided as lua-cjson does it.
 
 use super::super::number::format_g;
 use super::super::raise::{fault, type_name};
@@ -104,8 +104,8 @@ impl Writer<'_> {
         for pair in table.pairs::<Value, Value>() {
             match pair?.0 {
                 // What is no C int is no index.
-                Value::Integer(key) if key >= 1 && key as i64 <= i64::from(i32::MAX) => {
-                    highest = highest.max(key as i64);
+                Value::Integer(key) if key >= 1 && key <= i64::from(i32::MAX) => {
+                    highest = highest.max(key);
                     items += 1;
                 }
                 _ => return Ok(Shape::Object),

@@ -78,7 +78,7 @@ pub(super) fn table(lua: &Lua, settings: &Shared) -> mlua::Result<Table> {
     table.raw_set("new", lua.create_function(|lua, ()| self::table(lua, &Shared::new()))?)?;
     let of = settings.clone();
     let encode = lua.create_function(move |lua, args: MultiValue| {
-        let Some(value) = args.get(0).filter(|_| args.len() == 1) else {
+        let Some(value) = args.front().filter(|_| args.len() == 1) else {
             return Err(bad_argument(lua, 1, "encode", "expected 1 argument"));
         };
         encode::encode(lua, value, &of.get())
@@ -86,7 +86,7 @@ pub(super) fn table(lua: &Lua, settings: &Shared) -> mlua::Result<Table> {
     table.raw_set("encode", encode)?;
     let of = settings.clone();
     let decode = lua.create_function(move |lua, args: MultiValue| {
-        let Some(value) = args.get(0).filter(|_| args.len() == 1) else {
+        let Some(value) = args.front().filter(|_| args.len() == 1) else {
             return Err(bad_argument(lua, 1, "decode", "expected 1 argument"));
         };
         match lua.coerce_string(value.clone())? {
@@ -123,7 +123,7 @@ fn integer(
 
 /// A switch: `true`, `false`, `on`, `off`, or `null` where there is a third state.
 fn switch(lua: &Lua, args: &MultiValue, name: &str, now: Invalid, has_null: bool) -> mlua::Result<Invalid> {
-    match args.get(0) {
+    match args.front() {
         None | Some(Value::Nil) => Ok(now),
         Some(Value::Boolean(value)) => Ok(if *value { Invalid::Allowed } else { Invalid::Refused }),
         Some(value) => match lua.coerce_string(value.clone())? {
