@@ -231,7 +231,7 @@ fn libraries_answer_as_redis_does() {
     check(&[
         ("return cjson.encode({1, 2, nil, 4})", "$12 [1,2,null,4]"),
         ("return cjson.encode({a={}}) .. cjson.encode({[1.5]=1})", "$17 {\"a\":{}}{\"1.5\":1}"),
-        ("return cjson.encode({0.1, 1e100, 1/3})", "$28 [0.1,1e+100,0.33333333333333]"),
+        ("return cjson.encode({0.1, 1e100, 1/3})", "$29 [0.1,1e+100,0.33333333333333]"),
         ("return cjson.decode('\"\\\\u00e9\\\\ud83d\\\\ude00\"')", "$6 é😀"),
         ("return tostring(cjson.decode('0x10'))", "$2 16"),
         ("return bit.tohex(255, -4)", "$4 00FF"),
