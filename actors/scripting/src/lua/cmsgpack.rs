@@ -135,15 +135,16 @@ fn write_table(table: &Table, depth: usize, out: &mut Vec<u8>) -> mlua::Result<(
         }
         return Ok(());
     }
-    let pairs: Vec<(Value, Value)> = table.pairs().collect::<mlua::Result<_>>()?;
-    match pairs.len() {
+    // Counted first: values that are held all at once would need a place each.
+    match table.pairs::<Value, Value>().count() {
         length @ 0..16 => out.push(0x80 | length as u8),
         length @ 16..0x1_0000 => tagged!(out, 0xde, (length as u16)),
         length => tagged!(out, 0xdf, (length as u32)),
     }
-    for (key, value) in &pairs {
-        write(key, depth + 1, out)?;
-        write(value, depth + 1, out)?;
+    for pair in table.pairs::<Value, Value>() {
+        let (key, value) = pair?;
+        write(&key, depth + 1, out)?;
+        write(&value, depth + 1, out)?;
     }
     Ok(())
 }

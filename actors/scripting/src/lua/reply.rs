@@ -93,23 +93,22 @@ fn write_array(table: &Table, reply: &mut Reply, protocol: Protocol, depth: usiz
     reply.close_array(mark, length);
 }
 
-fn pairs(table: &Table) -> Vec<(Value, Value)> {
-    table.pairs::<Value, Value>().flatten().collect()
+/// The pairs of a table, one by one: values that are held all at once would need a place each.
+fn pairs(table: &Table) -> impl Iterator<Item = (Value, Value)> {
+    table.pairs().flatten()
 }
 
 fn write_map(map: &Table, reply: &mut Reply, protocol: Protocol, depth: usize) {
-    let pairs = pairs(map);
-    reply.map(pairs.len());
-    for (key, value) in &pairs {
-        write_nested(key, reply, protocol, depth + 1);
-        write_nested(value, reply, protocol, depth + 1);
+    reply.map(pairs(map).count());
+    for (key, value) in pairs(map) {
+        write_nested(&key, reply, protocol, depth + 1);
+        write_nested(&value, reply, protocol, depth + 1);
     }
 }
 
 fn write_set(set: &Table, reply: &mut Reply, protocol: Protocol, depth: usize) {
-    let members = pairs(set);
-    reply.set(members.len());
-    members.iter().for_each(|(member, _)| write_nested(member, reply, protocol, depth + 1));
+    reply.set(pairs(set).count());
+    pairs(set).for_each(|(member, _)| write_nested(&member, reply, protocol, depth + 1));
 }
 
 fn write_big_number(digits: &[u8], reply: &mut Reply) {

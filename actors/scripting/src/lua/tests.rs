@@ -238,6 +238,7 @@ fn libraries_answer_as_redis_does() {
         ("return bit.bswap(1)", ":16777216"),
         ("return cmsgpack.unpack(cmsgpack.pack({1, 'a', {true, 1.5}}))[3][2] * 2", ":3"),
         ("return struct.unpack('>I2', struct.pack('>I2', 258))", ":258"),
+        ("local t = {} for i = 1, 70000 do t['a' .. i] = i end return #cmsgpack.pack(t)", ":697447"),
         ("math.randomseed(7) return tostring(math.random())", "$16 0.26644419658298"),
     ]);
 }
