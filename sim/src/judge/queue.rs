@@ -333,13 +333,13 @@ mod tests {
         let pushes = [push(&[1, 2], 10)];
         let took = pop(30, 40, Outcome::Item(0, 1));
         let lost = pop(50, 60, Outcome::Unknown);
-        assert_eq!(judged_end(&pushes, &[took.clone()], &[2]), None);
-        assert!(judged_end(&pushes, &[took.clone()], &[]).is_some(), "lost");
-        assert!(judged_end(&pushes, &[took.clone()], &[1, 2]).is_some(), "taken and there");
+        assert_eq!(judged_end(&pushes, std::slice::from_ref(&took), &[2]), None);
+        assert!(judged_end(&pushes, std::slice::from_ref(&took), &[]).is_some(), "lost");
+        assert!(judged_end(&pushes, std::slice::from_ref(&took), &[1, 2]).is_some(), "taken and there");
         assert!(judged_end(&pushes, &[], &[2, 1]).is_some(), "out of order");
         assert!(judged_end(&pushes, &[], &[1, 2, 3]).is_some(), "made up");
         assert_eq!(judged_end(&pushes, &[took, lost.clone()], &[]), None, "gone with a reply");
-        assert!(judged_end(&pushes, &[lost.clone()], &[]).is_some(), "one reply takes one item");
+        assert!(judged_end(&pushes, std::slice::from_ref(&lost), &[]).is_some(), "one reply takes one item");
         let moved = Pop { is_move: true, ..lost };
         assert!(judged_end(&pushes, &[moved], &[1]).is_some(), "a moved item is not lost with the reply");
     }
