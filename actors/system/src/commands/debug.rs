@@ -62,7 +62,9 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         (b"QUICKLIST-PACKED-THRESHOLD", 3) => {
             Err(CommandError::Text("ERR which elements are nodes of their own follows from list-max-listpack-size"))
         }
-        (b"SET-DISABLE-DENY-SCRIPTS", 3) => Err(CommandError::Text("ERR there are no scripts yet")),
+        (b"SET-DISABLE-DENY-SCRIPTS", 3) => {
+            Err(CommandError::Text("ERR what scripts may not call stays forbidden to them"))
+        }
         (b"DICT-RESIZING", 3) => Err(CommandError::Text("ERR tables are always resized")),
         (b"REPLYBUFFER", 4) => Err(CommandError::Text("ERR reply buffers are not resized by a timer")),
         (b"HELP", 2) => {
