@@ -5,9 +5,9 @@
 //! [`Edit`]: while it lives, the collection is out of the table; when it ends, the collection goes back, memory and the index of
 //! expiring fields are brought up to date, and the key of an emptied one is removed. So no handler can forget any of that.
 
-use crate::database::Occupied;
 use crate::hash::Hash;
 use crate::list::List;
+use crate::occupied::Occupied;
 use crate::set::Set;
 use crate::sorted_set::SortedSet;
 use crate::stream::Stream;

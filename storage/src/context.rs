@@ -17,13 +17,15 @@
 use crate::access::AccessPolicy;
 use crate::blocking::ReadyKey;
 use crate::collection::{Collection, Edit, Kind, View};
-use crate::database::{Database, Discarded, Occupied, Spot};
+use crate::database::{Database, Discarded, Spot};
 use crate::effects::Effects;
-use crate::entry::{Encoding, Entry, EntryRef, Value};
+use crate::entry::{Encoding, Entry, EntryRef};
 use crate::key_hash::Key;
 use crate::notify::Class;
+use crate::occupied::Occupied;
 use crate::random::Random;
 use crate::shard::{Layout, Shard, Shards};
+use crate::string_value::Value;
 use simurgh_protocol::CommandError;
 use simurgh_protocol::config::Packing;
 use simurgh_protocol::resp::{Args, Reply};

@@ -6,13 +6,14 @@
 //! in the simulator).
 
 use crate::collection::Collection;
-use crate::entry::{Encoding, Entry, EntryRef, Value};
+use crate::entry::{Encoding, Entry, EntryRef};
 use crate::key_hash::{Key, slot_of};
 use crate::key_sizes::{Bin, KeySizes, bin_of};
-pub use crate::occupied::Occupied;
+use crate::occupied::Occupied;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::rdb::value::Loaded;
 use crate::slot_table::{Place, SlotTable};
+use crate::string_value::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
 

@@ -19,7 +19,7 @@
 
 use crate::collection::{Collection, CollectionRef};
 use crate::database::size_class;
-pub use crate::string_value::Value;
+use crate::string_value::Value;
 use crate::string_value::encoding_beside;
 use simurgh_protocol::CommandError;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};

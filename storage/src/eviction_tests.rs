@@ -1,8 +1,9 @@
 //! Eviction: which keys go under each policy, and who is told.
 
 use super::*;
-use crate::entry::{Encoding, Value};
+use crate::entry::Encoding;
 use crate::shard::{Layout, WatchFlag};
+use crate::string_value::Value;
 
 struct World {
     layout: Layout,

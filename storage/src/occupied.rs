@@ -3,9 +3,10 @@
 
 use crate::collection::Collection;
 use crate::database::{Database, GROUP};
-use crate::entry::{Encoding, Entry, EntryRef, Value};
+use crate::entry::{Encoding, Entry, EntryRef};
 use crate::key_sizes::bin_of;
 use crate::slot_table::Place;
+use crate::string_value::Value;
 
 /// An entry that is there, to be read, changed or removed.
 pub struct Occupied<'a> {

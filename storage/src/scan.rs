@@ -12,52 +12,38 @@
 use crate::context::Context;
 use crate::entry::EntryRef;
 use crate::key_hash::SLOTS;
+use crate::scan_options::ScanOptions;
 use crate::walk::Step;
-use simurgh_protocol::glob::Glob;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, CommandError, Reply};
 
 /// Bits of the cursor that hold the slot.
 const SLOT_BITS: u32 = SLOTS.trailing_zeros();
-/// Keys visited by a call that does not say how many.
-const COUNT: u64 = 10;
 
 /// What a call asks for.
 #[derive(Debug)]
 struct Options {
-    count: u64,
-    pattern: Option<Glob>,
+    common: ScanOptions,
     type_name: Option<Vec<u8>>,
 }
 
 impl Options {
     fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self { count: COUNT, pattern: None, type_name: None };
-        let mut index = 2;
-        while index < args.len() {
-            if args.is(index, "NOVALUES") {
-                return Err(CommandError::Text("ERR NOVALUES option can only be used in HSCAN"));
+        let mut type_name = None;
+        let common = ScanOptions::parse(args, 2, |index| match args.get(index + 1) {
+            Some(name) if args.is(index, "TYPE") => {
+                type_name = Some(name.to_vec());
+                Ok(2)
             }
-            let value = args.get(index + 1).ok_or(CommandError::Syntax)?;
-            if args.is(index, "COUNT") {
-                let count = parse_i64(value).ok_or(CommandError::NotAnInteger)?;
-                options.count = u64::try_from(count).ok().filter(|count| *count > 0).ok_or(CommandError::Syntax)?;
-            } else if args.is(index, "MATCH") {
-                options.pattern = Some(Glob::new(value)).filter(|pattern| !pattern.matches_everything());
-            } else if args.is(index, "TYPE") {
-                options.type_name = Some(value.to_vec());
-            } else {
-                return Err(CommandError::Syntax);
-            }
-            index += 2;
-        }
-        Ok(options)
+            Some(_) | None => ScanOptions::without_values(args, index),
+        })?;
+        Ok(Self { common, type_name })
     }
 
     fn wants(&self, entry: EntryRef<'_>) -> bool {
         self.type_name.as_ref().is_none_or(|name| entry.type_name().as_bytes().eq_ignore_ascii_case(name))
-            && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(entry.key()))
+            && self.common.wants(entry.key())
     }
 }
 
@@ -108,7 +94,7 @@ impl Call {
     /// Walks on, through one shard at the most, until so many more keys were seen.
     pub fn step(&mut self, cx: &mut Context<'_>, limit: u64) -> Step {
         let (now_ms, mut expired) = (cx.now_ms, Vec::new());
-        let until = self.options.count.min(self.seen.saturating_add(limit));
+        let until = self.options.common.count.min(self.seen.saturating_add(limit));
         let database = cx.shards.shard(cx.layout.shard_of_slot(self.slot)).database(cx.database);
         let end = database.slots().end;
         while self.slot < end && self.seen < until {
@@ -132,7 +118,7 @@ impl Call {
         for key in &expired {
             cx.peek(&cx.key(key));
         }
-        if self.slot >= SLOTS || self.seen >= self.options.count {
+        if self.slot >= SLOTS || self.seen >= self.options.common.count {
             Step::Done
         } else if self.slot >= end {
             Step::NextShard

@@ -1,7 +1,8 @@
 //! Tests of the slot table against a plain map, with full chains, growth and shrinking in the middle of a scan.
 
 use super::*;
-use crate::entry::{Encoding, Value};
+use crate::entry::Encoding;
+use crate::string_value::Value;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,8 +4,9 @@
 //! or two buffers. The loops over bytes are such that the compiler makes them loops over vectors.
 
 use crate::context::{Context, Expiry};
-use crate::entry::{Encoding, Value};
+use crate::entry::Encoding;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::{Args, CommandError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,16 +3,14 @@
 use super::expired::forget_some_expired;
 use super::{Hash, Row, field_clock};
 use crate::context::Context;
+use crate::pick::{Choice, REPEATED_MAX, parse_count_with};
 use crate::random::Random;
-use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, CommandError, Reply};
 use std::collections::BTreeSet;
 
 /// How often a pick may fall on a field whose time has come before the live ones are counted out.
 const TRIES: usize = 64;
-/// The most fields that a call may ask for with repetition: a reply that could still be sent.
-const REPEATED_MAX: usize = 1 << 28;
 /// A call for more than one in so many of the fields strikes some out instead of picking.
 const DENSE: usize = 3;
 
@@ -30,7 +28,7 @@ pub fn hrandfield(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandEr
         }
         return Ok(());
     }
-    let (count, has_values) = parse(args)?;
+    let (count, has_values) = parse_count_with(args, "WITHVALUES")?;
     forget_some_expired(cx, &key);
     let (hash, reply) = cx.look::<Hash>(&key)?;
     let live = hash.as_deref().map_or(0, |hash| if count == 0 { 0 } else { hash.live_len(now_ms) });
@@ -56,23 +54,6 @@ pub fn hrandfield(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandEr
         pick_different(&hash, now_ms, &mut random, wanted, live, |row| writer.row(row));
     }
     Ok(())
-}
-
-/// Count and whether values are wanted.
-fn parse(args: &Args<'_>) -> Result<(i64, bool), CommandError> {
-    let count = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
-    if count < -i64::MAX {
-        let text = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
-        return Err(CommandError::Text(text));
-    }
-    if args.len() > 4 || (args.len() == 4 && !args.is(3, "WITHVALUES")) {
-        return Err(CommandError::Syntax);
-    }
-    let has_values = args.len() == 4;
-    if has_values && !(-i64::MAX / 2..=i64::MAX / 2).contains(&count) {
-        return Err(CommandError::Text("ERR value is out of range"));
-    }
-    Ok((count, has_values))
 }
 
 /// Writes fields and, where they are wanted, values: in RESP3 as pairs.
@@ -124,14 +105,11 @@ fn pick_different(
 ) {
     let is_packed = hash.as_packed().is_some();
     if is_packed || wanted.saturating_mul(DENSE) > live || hash.is_due(now_ms) {
-        // Each field is taken with the chance that the rest of the draw leaves it (Knuth, TAOCP 3.4.2, algorithm S).
-        let (mut left, mut needed) = (live, wanted);
+        let mut chosen = Choice { left: live, wanted };
         hash.each_live(now_ms, |row| {
-            if left > 0 && random.below(left) < needed {
+            if chosen.takes(random) {
                 with(row);
-                needed -= 1;
             }
-            left = left.saturating_sub(1);
         });
         return;
     }

@@ -3,9 +3,10 @@
 use super::sketch::{Draft, Encoding, Sketch, add_dense, count, set_cache};
 use super::{REGISTERS, place};
 use crate::context::{Context, Expiry};
-use crate::entry::{self, Value};
+use crate::entry;
 use crate::key_hash::Key;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::{Args, CommandError};
 
 const CHANGED: &str = "pfadd";

@@ -4,7 +4,8 @@ use super::commands::longest;
 use super::sketch::{Draft, Encoding, Sketch};
 use super::{REGISTERS, dense, place, sparse};
 use crate::context::{Context, Expiry};
-use crate::entry::{self, Value};
+use crate::entry;
+use crate::string_value::Value;
 use simurgh_protocol::{Args, CommandError};
 use std::fmt::Write;
 

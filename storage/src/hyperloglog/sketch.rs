@@ -10,7 +10,7 @@
 use super::estimate::{VALUES, estimate};
 use super::sparse::Raised;
 use super::{NOT_A_SKETCH, Registers, dense, place, sparse};
-use crate::entry::Value;
+use crate::string_value::Value;
 use simurgh_protocol::CommandError;
 
 /// The length of the header.

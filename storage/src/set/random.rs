@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::key_hash::Key;
 use crate::listpack::{Item, Listpack};
 use crate::notify::Class;
+use crate::pick::{Choice, parse_count};
 use crate::random::Random;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError, Reply};
@@ -42,15 +43,6 @@ pub fn srandmember(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandE
     }
     *cx.random = random;
     Ok(())
-}
-
-fn parse_count(text: &[u8]) -> Result<i64, CommandError> {
-    match parse_i64(text).ok_or(CommandError::NotAnInteger)? {
-        i64::MIN => Err(CommandError::Text(
-            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
-        )),
-        count => Ok(count),
-    }
 }
 
 /// Writes `count` members, drawn one by one from all.
@@ -88,22 +80,6 @@ fn pick(set: &Set, count: usize, random: &mut Random, reply: &mut Reply) {
     }
     let mut chosen = Choice { left: length, wanted: count };
     set.iter().filter(|_| chosen.takes(random)).for_each(|item| item.write_to(reply));
-}
-
-/// Chooses `wanted` of `left` in one pass, each selection being as likely as any other (Fan, Muller and Rezucha, JASA 1962).
-struct Choice {
-    left: usize,
-    wanted: usize,
-}
-
-impl Choice {
-    /// Whether the next one is taken.
-    fn takes(&mut self, random: &mut Random) -> bool {
-        let takes = self.wanted > 0 && random.below(self.left) < self.wanted;
-        self.left -= 1;
-        self.wanted -= usize::from(takes);
-        takes
-    }
 }
 
 /// `SPOP key [count]`: removes a member, or `count` of them.

@@ -6,42 +6,11 @@ use super::{Set, Shape};
 use crate::context::Context;
 use crate::listpack::Item;
 use crate::scan::parse_cursor;
-use simurgh_protocol::glob::Glob;
-use simurgh_protocol::number::parse_i64;
+use crate::scan_options::ScanOptions;
 use simurgh_protocol::{Args, CommandError, Reply};
 
-/// Members visited by a call that does not say how many.
-const COUNT: u64 = 10;
 /// Steps through a table that a call takes at most for each member it is asked for: many may find none.
 const STEPS_PER_MEMBER: u64 = 10;
-
-struct Options {
-    count: u64,
-    pattern: Option<Glob>,
-}
-
-impl Options {
-    fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self { count: COUNT, pattern: None };
-        let mut index = 3;
-        while index < args.len() {
-            if args.is(index, "NOVALUES") {
-                return Err(CommandError::Text("ERR NOVALUES option can only be used in HSCAN"));
-            }
-            let value = args.get(index + 1).ok_or(CommandError::Syntax)?;
-            if args.is(index, "COUNT") {
-                let count = parse_i64(value).ok_or(CommandError::NotAnInteger)?;
-                options.count = u64::try_from(count).ok().filter(|count| *count > 0).ok_or(CommandError::Syntax)?;
-            } else if args.is(index, "MATCH") {
-                options.pattern = Some(Glob::new(value)).filter(|pattern| !pattern.matches_everything());
-            } else {
-                return Err(CommandError::Syntax);
-            }
-            index += 2;
-        }
-        Ok(options)
-    }
-}
 
 /// What a call has come upon. The next cursor stands before the members and is known after them.
 struct Found {
@@ -51,9 +20,9 @@ struct Found {
 }
 
 impl Found {
-    fn meet(&mut self, item: &Item<'_>, options: &Options) {
+    fn meet(&mut self, item: &Item<'_>, options: &ScanOptions) {
         self.seen += 1;
-        if options.pattern.as_ref().is_none_or(|glob| item.with_text(|text| glob.matches(text))) {
+        if item.with_text(|text| options.wants(text)) {
             item.write_to(&mut self.reply);
             self.count += 1;
         }
@@ -69,7 +38,7 @@ pub fn sscan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
     match set {
         None => cursor = 0,
         Some(set) => {
-            let options = Options::parse(args)?;
+            let options = ScanOptions::parse(args, 3, |index| ScanOptions::without_values(args, index))?;
             cursor = walk(&set, cursor, &options, &mut found);
         }
     }
@@ -81,7 +50,7 @@ pub fn sscan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
 }
 
 /// Walks on from `cursor` until enough members were seen; the next cursor.
-fn walk(set: &Set, mut cursor: u64, options: &Options, found: &mut Found) -> u64 {
+fn walk(set: &Set, mut cursor: u64, options: &ScanOptions, found: &mut Found) -> u64 {
     let Shape::Table(table) = set.shape() else {
         set.iter().for_each(|item| found.meet(&item, options));
         return 0;

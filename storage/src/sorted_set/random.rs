@@ -3,13 +3,10 @@
 use super::{SortedSet, reply_members};
 use crate::context::Context;
 use crate::listpack::Item;
+use crate::pick::{REPEATED_MAX, parse_count_with};
 use crate::random::Random;
-use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 use std::collections::BTreeSet;
-
-/// The most members that a call may ask for with repetition: a reply that could still be sent.
-const REPEATED_MAX: usize = 1 << 28;
 
 /// `ZRANDMEMBER key [count [WITHSCORES]]`: a member, or `count` different ones; `-count` with repetitions.
 pub fn zrandmember(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
@@ -23,7 +20,7 @@ pub fn zrandmember(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandE
         }
         return Ok(());
     }
-    let (count, with_scores) = parse(args)?;
+    let (count, with_scores) = parse_count_with(args, "WITHSCORES")?;
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let (set, reply) = cx.look::<SortedSet>(&key)?;
     let Some(set) = set.filter(|_| wanted > 0) else {
@@ -45,23 +42,6 @@ pub fn zrandmember(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandE
         reply_members(reply, ranks.into_iter().map(pick), with_scores);
     }
     Ok(())
-}
-
-/// Count and whether scores are wanted.
-fn parse(args: &Args<'_>) -> Result<(i64, bool), CommandError> {
-    let count = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
-    if count < -i64::MAX {
-        let text = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
-        return Err(CommandError::Text(text));
-    }
-    if args.len() > 4 || (args.len() == 4 && !args.is(3, "WITHSCORES")) {
-        return Err(CommandError::Syntax);
-    }
-    let with_scores = args.len() == 4;
-    if with_scores && !(-i64::MAX / 2..=i64::MAX / 2).contains(&count) {
-        return Err(CommandError::Text("ERR value is out of range"));
-    }
-    Ok((count, with_scores))
 }
 
 /// `count` of `len` ranks, fewer than all, in random order: each draw is below a bound that rises to `len`, and one that has been drawn

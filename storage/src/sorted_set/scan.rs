@@ -8,45 +8,28 @@ use crate::context::Context;
 use crate::listpack::Item;
 use crate::packed_or::Form;
 use crate::scan::parse_cursor;
-use simurgh_protocol::glob::Glob;
-use simurgh_protocol::number::{format_f64, format_f64_17, parse_i64};
+use crate::scan_options::ScanOptions;
+use simurgh_protocol::number::{format_f64, format_f64_17};
 use simurgh_protocol::{Args, CommandError, Reply};
 
-/// Members visited by a call that does not say how many.
-const COUNT: u64 = 10;
-
+/// What a call asks for.
 struct Options {
-    count: u64,
-    pattern: Option<Glob>,
+    common: ScanOptions,
     has_scores: bool,
 }
 
 impl Options {
     fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self { count: COUNT, pattern: None, has_scores: true };
-        let mut index = 3;
-        while index < args.len() {
-            if args.is(index, "NOVALUES") {
-                return Err(CommandError::Text("ERR NOVALUES option can only be used in HSCAN"));
-            }
+        let mut has_scores = true;
+        let common = ScanOptions::parse(args, 3, |index| {
             // Valkey has brought it.
             if args.is(index, "NOSCORES") {
-                options.has_scores = false;
-                index += 1;
-                continue;
+                has_scores = false;
+                return Ok(1);
             }
-            let value = args.get(index + 1).ok_or(CommandError::Syntax)?;
-            if args.is(index, "COUNT") {
-                let count = parse_i64(value).ok_or(CommandError::NotAnInteger)?;
-                options.count = u64::try_from(count).ok().filter(|count| *count > 0).ok_or(CommandError::Syntax)?;
-            } else if args.is(index, "MATCH") {
-                options.pattern = Some(Glob::new(value)).filter(|pattern| !pattern.matches_everything());
-            } else {
-                return Err(CommandError::Syntax);
-            }
-            index += 2;
-        }
-        Ok(options)
+            ScanOptions::without_values(args, index)
+        })?;
+        Ok(Self { common, has_scores })
     }
 }
 
@@ -60,7 +43,7 @@ struct Found {
 impl Found {
     fn meet(&mut self, member: Item<'_>, options: &Options, score: impl FnOnce() -> String) {
         self.seen += 1;
-        if options.pattern.as_ref().is_none_or(|glob| member.with_text(|text| glob.matches(text))) {
+        if member.with_text(|text| options.common.wants(text)) {
             member.write_to(&mut self.reply);
             self.count += 1;
             if options.has_scores {
@@ -98,7 +81,7 @@ fn walk(set: &SortedSet, mut cursor: u64, options: &Options, found: &mut Found) 
         cursor = ranked.scan(cursor, |member| {
             found.meet(Item::Bytes(member.member()), options, || format_f64_17(member.score()));
         });
-        if cursor == 0 || found.seen >= options.count {
+        if cursor == 0 || found.seen >= options.common.count {
             return cursor;
         }
     }

@@ -107,10 +107,6 @@ fn edit_replying<R>(
     key: &Key<'_>,
     change: impl FnOnce(&mut Stream, &mut Reply) -> R,
 ) -> Result<Option<R>, CommandError> {
-    // While the stream is out of its table, the context is in use; the reply is lent beside it.
-    let other = Reply::new(cx.reply.protocol());
-    let mut reply = std::mem::replace(cx.reply, other);
-    let result = cx.edit::<Stream>(key).map(|stream| stream.map(|mut stream| change(&mut stream, &mut reply)));
-    *cx.reply = reply;
-    result
+    let (stream, reply) = cx.edit_with_reply::<Stream>(key)?;
+    Ok(stream.map(|mut stream| change(&mut stream, reply)))
 }

@@ -3,9 +3,9 @@
 //! A digest is the 64-bit XXH3 of the value as 16 hexadecimal digits (<https://redis.io/docs/latest/commands/digest/>).
 
 use crate::context::Context;
-use crate::entry::Value;
 use crate::key_hash::Key;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::{Args, CommandError};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -2,10 +2,11 @@
 
 use super::{checked_length, longest};
 use crate::context::{Context, Expiry};
-use crate::database::Occupied;
-use crate::entry::{Encoding, Value};
+use crate::entry::Encoding;
 use crate::key_hash::Key;
 use crate::notify::Class;
+use crate::occupied::Occupied;
+use crate::string_value::Value;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 

@@ -2,8 +2,9 @@
 
 use super::set::log_set;
 use crate::context::{Context, Expiry};
-use crate::entry::{Encoding, Value};
+use crate::entry::Encoding;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::long_double::LongDouble;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};

@@ -43,7 +43,8 @@ pub use several::{mset, msetex, msetnx};
 pub use take::{getdel, getex, getset};
 
 use crate::context::Context;
-use crate::entry::{LENGTH_MAX, Value};
+use crate::entry::LENGTH_MAX;
+use crate::string_value::Value;
 use simurgh_protocol::{CommandError, Reply};
 
 /// Writes a stored value as a bulk string.

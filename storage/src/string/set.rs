@@ -4,9 +4,9 @@ use super::compare::Condition;
 use super::expiration::{Expiration, Form, Lifetime};
 use super::reply_value_or_null;
 use crate::context::{Context, Expiry};
-use crate::entry::Value;
 use crate::key_hash::Key;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::{Args, CommandError};
 
 /// The options of one SET, as they were typed.

@@ -4,8 +4,8 @@ use super::compare::Condition;
 use super::expiration::Lifetime;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
-use crate::entry::Value;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 

@@ -4,9 +4,9 @@ use super::expiration::Expiration;
 use super::reply_value;
 use super::set::log_set;
 use crate::context::{Context, Expiry};
-use crate::entry::Value;
 use crate::key_hash::Key;
 use crate::notify::Class;
+use crate::string_value::Value;
 use simurgh_protocol::{Args, CommandError};
 
 /// Answers the value or null; whether the key is there.

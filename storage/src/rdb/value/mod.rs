@@ -16,10 +16,11 @@ use super::string::{read_string, write_string};
 use super::{TYPE_STRING, VERSION_WRITTEN};
 use crate::block::Malformed;
 use crate::collection::Collection;
-use crate::entry::{Entry, EntryRef, Value};
+use crate::entry::{Entry, EntryRef};
 use crate::key_hash::KeyHasher;
 use crate::listpack::Listpack;
 use crate::rdb::ziplist::Ziplist;
+use crate::string_value::Value;
 use simurgh_protocol::config::Packing;
 use std::borrow::Cow;
 
