@@ -50,12 +50,22 @@ pub trait Watch {
     fn clock_seconds(&self) -> f64;
 }
 
+/// What is to run.
+#[derive(Clone, Copy, Debug)]
+pub enum Callable<'a> {
+    /// A script, as EVAL and EVALSHA run it.
+    Script {
+        /// Its digest, forty hexadecimal digits.
+        digest: &'a str,
+        /// Its text.
+        script: &'a Script,
+    },
+}
+
 /// A script's run.
 pub struct Run<'a> {
-    /// The script's digest, forty hexadecimal digits.
-    pub digest: &'a str,
-    /// Its text.
-    pub script: &'a Script,
+    /// What runs.
+    pub callable: Callable<'a>,
     /// The names of keys.
     pub keys: &'a [&'a [u8]],
     /// Other arguments.

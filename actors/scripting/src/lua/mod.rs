@@ -16,7 +16,7 @@ mod random;
 mod reply;
 mod structure;
 
-use crate::{Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
+use crate::{Callable, Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
 use mlua::{ChunkMode, Error, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
 use raise::Raised;
 use simurgh_protocol::Reply;
@@ -202,7 +202,8 @@ impl ScriptEngine for LuaEngine {
     }
 
     fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>> {
-        let chunk = self.load(run.digest, run.script)?;
+        let Callable::Script { digest, script } = run.callable;
+        let chunk = self.load(digest, script)?;
         self.prepare(run);
         let ended = self.execute(&chunk, run, host);
         let outcome = match ended {
@@ -210,8 +211,8 @@ impl ScriptEngine for LuaEngine {
                 reply::write(&value, reply, self.shared.protocol.get());
                 Ok(())
             }
-            Ok((false, fault)) => Err(self.describe(run.digest, || raise::text_of(&fault))),
-            Err(error) => Err(self.describe(run.digest, || format!("ERR {}", raise::first_line(&error)).into_bytes())),
+            Ok((false, fault)) => Err(self.describe(digest, || raise::text_of(&fault))),
+            Err(error) => Err(self.describe(digest, || format!("ERR {}", raise::first_line(&error)).into_bytes())),
         };
         self.tidy_up(host);
         outcome

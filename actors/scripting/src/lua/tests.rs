@@ -54,8 +54,7 @@ fn run_on(engine: &mut LuaEngine, server: &mut Server, source: &str, protocol: P
     let digest = sha1_hex(source.as_bytes());
     let mut reply = Reply::new(protocol);
     let run = Run {
-        digest: &digest,
-        script: &script,
+        callable: Callable::Script { digest: &digest, script: &script },
         keys: &[b"k1", b"k2"],
         args: &[b"a1"],
         seed: 7,

@@ -2,13 +2,12 @@
 //! held, and what its commands changed stands between MULTI and EXEC in the log.
 
 use crate::client::Client;
-use crate::scripting::{Rules, ScriptHost, Watcher, with_engine};
+use crate::scripting::{Rules, execute, with_engine};
 use simurgh_protocol::command::CommandFlags;
 use simurgh_protocol::number::parse_i64;
-use simurgh_protocol::{Args, CommandError, Reply};
-use simurgh_scripting::{DIGEST_LENGTH, Run, Script, ScriptEngine, ScriptFlags, sha1_hex};
+use simurgh_protocol::{Args, CommandError};
+use simurgh_scripting::{Callable, DIGEST_LENGTH, Script, ScriptEngine, ScriptFlags, sha1_hex};
 use simurgh_storage::Shards;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -135,33 +134,7 @@ fn run(
     let rules = rules(client, script.flags, is_ro)?;
     let words: Vec<&[u8]> = args.from(3).collect();
     let (keys, rest) = words.split_at(key_count);
-    let node = client.node.clone();
-    let watcher = Watcher::new(node.clone(), client.live().config.busy_reply_threshold_ms);
-    let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;
-    let run = Run { digest, script, keys, args: rest, seed, watch: Rc::new(watcher) };
-    let mut reply = Reply::new(client.reply.protocol());
-    let (executing, database) = (client.executing, client.database);
-    if executing.is_none() {
-        client.effects().begin_transaction();
-    }
-    client.executing = Some(executing.unwrap_or(0));
-    let in_script = std::mem::replace(&mut client.in_script, true);
-    node.scripting.running.begin(client.shared.core);
-    let outcome = with_engine(&node, |engine| {
-        let mut host = ScriptHost::new(client, shards, rules);
-        let ended = engine.run(&run, &mut host, &mut reply);
-        node.scripting.engine_bytes.store(engine.memory() as u64, Relaxed);
-        ended.map_err(|text| CommandError::Repeats(text.into()))
-    });
-    node.scripting.running.end();
-    client.in_script = in_script;
-    (client.executing, client.database) = (executing, database);
-    if executing.is_none() {
-        client.effects().end_transaction();
-    }
-    outcome?;
-    client.reply.buffer().extend_from_slice(reply.bytes());
-    Ok(())
+    execute(client, shards, Callable::Script { digest, script }, (keys, rest), rules)
 }
 
 impl Client {

@@ -5,10 +5,12 @@
 //! it, is in a few atomics: its core has no time for messages.
 
 mod cache;
+mod execute;
 mod host;
 mod running;
 
 pub(crate) use cache::Cache;
+pub(crate) use execute::execute;
 pub(crate) use host::{Rules, ScriptHost};
 pub(crate) use running::{NotKilled, Running, Watcher};
 

@@ -1,0 +1,50 @@
+//! The run of a script or function: as a transaction does, it runs with its shards held, and what its commands changed stands between
+//! MULTI and EXEC in the log.
+
+use super::{Rules, ScriptHost, Watcher, with_engine};
+use crate::client::Client;
+use simurgh_protocol::{CommandError, Reply};
+use simurgh_scripting::{Callable, Run, ScriptEngine};
+use simurgh_storage::Shards;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Runs `callable` with these keys and other arguments for `client`, and writes its reply.
+///
+/// # Errors
+/// The whole text of the error that ended it.
+pub(crate) fn execute(
+    client: &mut Client,
+    shards: &mut dyn Shards,
+    callable: Callable<'_>,
+    (keys, args): (&[&[u8]], &[&[u8]]),
+    rules: Rules,
+) -> Result<(), CommandError> {
+    let node = client.node.clone();
+    let watcher = Watcher::new(node.clone(), client.live().config.busy_reply_threshold_ms);
+    let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;
+    let run = Run { callable, keys, args, seed, watch: Rc::new(watcher) };
+    let mut reply = Reply::new(client.reply.protocol());
+    let (executing, database) = (client.executing, client.database);
+    if executing.is_none() {
+        client.effects().begin_transaction();
+    }
+    client.executing = Some(executing.unwrap_or(0));
+    let in_script = std::mem::replace(&mut client.in_script, true);
+    node.scripting.running.begin(client.shared.core);
+    let outcome = with_engine(&node, |engine| {
+        let mut host = ScriptHost::new(client, shards, rules);
+        let ended = engine.run(&run, &mut host, &mut reply);
+        node.scripting.engine_bytes.store(engine.memory() as u64, Relaxed);
+        ended.map_err(|text| CommandError::Repeats(text.into()))
+    });
+    node.scripting.running.end();
+    client.in_script = in_script;
+    (client.executing, client.database) = (executing, database);
+    if executing.is_none() {
+        client.effects().end_transaction();
+    }
+    outcome?;
+    client.reply.buffer().extend_from_slice(reply.bytes());
+    Ok(())
+}
