@@ -281,7 +281,7 @@ impl<'a> Context<'a> {
     }
 
     /// Finds a key whose time has not come and notes the access, in one visit to its shard.
-    #[inline]
+    #[inline(always)]
     fn find_used(&mut self, key: &Key<'_>) -> Option<Spot> {
         let (database, now_ms) = (self.database, self.now_ms);
         let entries = self.shards.shard(self.layout.shard_of(key)).database_mut(database);

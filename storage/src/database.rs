@@ -124,7 +124,7 @@ impl Database {
     }
 
     /// Where the key's entry is, expired or not. To be used before anything else changes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, key: &Key<'_>) -> Option<Spot> {
         let slot = slot_of(key.hash).wrapping_sub(self.slots.start);
         let place = self.tables.get(slot)?.find(key.hash, key.bytes)?;

@@ -78,6 +78,7 @@ impl Effects {
     }
 
     /// Begins a command.
+    #[inline]
     pub fn begin(&mut self) {
         self.changes = 0;
         self.replaced = false;
@@ -103,12 +104,19 @@ impl Effects {
         self.group = Some(Group { bytes: self.bytes.len(), records: self.records });
     }
 
-    /// Puts several records that belong together between MULTI and EXEC.
+    /// Ends a group: several records of one belong together.
+    #[inline]
     fn close_group(&mut self) {
-        let Some(group) = self.group.take() else { return };
-        if self.records <= group.records + 1 {
-            return;
+        if let Some(group) = self.group.take()
+            && self.records > group.records + 1
+        {
+            self.wrap(group);
         }
+    }
+
+    /// Puts the records since the group's start between MULTI and EXEC.
+    #[cold]
+    fn wrap(&mut self, group: Group) {
         self.bytes.splice(group.bytes..group.bytes, MULTI.iter().copied());
         for run in self.runs.iter_mut().filter(|run| run.start > group.bytes) {
             run.start += MULTI.len();
@@ -193,6 +201,7 @@ impl Effects {
     }
 
     /// Ends a command: records it as it was sent if it changed something and was not replaced.
+    #[inline]
     pub fn finish<'a>(&mut self, database: usize, raw: Option<&[u8]>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
         if (self.changes > 0 || self.forced) && !self.replaced && self.recording {
             self.open_run(database);

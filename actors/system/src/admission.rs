@@ -93,7 +93,7 @@ impl Client {
     /// Refuses a request: the error is its reply, and a transaction that it belongs to is lost.
     pub(crate) fn refuse(&mut self, found: Lookup, refusal: &Refusal) {
         if let Lookup::Found(command) = found {
-            self.node.command_stats.rejected(self.shared.core, command);
+            self.node.command_stats.rejected(command);
         }
         let mark = self.reply.len();
         self.answer_refusal(found, refusal);

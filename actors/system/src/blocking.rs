@@ -180,7 +180,7 @@ impl Client {
         }
         leave_queues(&self.node, waiter, &mut shards);
         if !succeeded {
-            self.node.failed_after_wait(self.shared.core, waiter.command, reply.bytes());
+            self.node.failed_after_wait(waiter.command, reply.bytes());
         }
         Some(std::mem::take(reply.buffer()))
     }
@@ -218,7 +218,7 @@ impl Client {
         let wait = self.blocked.take()?;
         self.shared.set_waiter(None);
         if ending == Ending::Error {
-            self.node.failed_after_wait(self.shared.core, wait.waiter.command, UNBLOCKED.as_bytes());
+            self.node.failed_after_wait(wait.waiter.command, UNBLOCKED.as_bytes());
         }
         if !wait.is_silent {
             match ending {
@@ -241,10 +241,10 @@ impl Client {
 impl Node {
     /// A command that has waited ends with an error; that it ran has been counted when it began to wait.
     #[cold]
-    fn failed_after_wait(&self, core: usize, command: DataCommand, error: &[u8]) {
+    fn failed_after_wait(&self, command: DataCommand, error: &[u8]) {
         self.stats.total_error_replies.add(1);
         self.command_stats.error(error);
-        self.command_stats.failed(core, Command::Data(command));
+        self.command_stats.failed(Command::Data(command));
     }
 
     /// Takes a waiter whose wait has ended out of the queues of its keys. It may have been told to try again, and others stay behind

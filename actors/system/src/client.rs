@@ -12,16 +12,16 @@ use crate::memory::{Room, make_room};
 use crate::node::Node;
 use crate::push::Pushes;
 use crate::reply_mode::ReplyMode;
-use crate::request::{Incoming, Prepared};
+use crate::request::{Incoming, LentIncoming, Prepared};
 use crate::shard::{HeldShards, NoShards};
-use crate::walk::Walking;
+use crate::walk::{Walking, may_walk};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
 use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, Lookup};
 use simurgh_protocol::resp::Limits;
 use simurgh_protocol::{Args, CommandError, Reply};
-use simurgh_storage::{Context, Effects, Random, Shard, Shards};
+use simurgh_storage::{Context, Discarded, Effects, Random, Shard, Shards};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -97,8 +97,10 @@ pub struct Client {
     pub(crate) served: Vec<Served>,
     /// The shards that the request needs which runs.
     pub(crate) wanted: u64,
-    pub(crate) incoming: Incoming,
+    pub(crate) incoming: LentIncoming,
     pub(crate) effects: Effects,
+    /// What a command has taken out and somebody else is to free; empty between commands.
+    discarded: Vec<Discarded>,
     random: Random,
     /// From which byte of the replies on which position of the log must be safe.
     pub(crate) holds: VecDeque<(usize, u64)>,
@@ -153,7 +155,7 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
     }
     client.prefetch_shared();
     while client.may_continue() {
-        let Some(next) = client.incoming.peek() else { break };
+        let Some(next) = client.incoming.peek().copied() else { break };
         if client.is_held_back(&next) {
             break;
         }
@@ -220,8 +222,9 @@ impl Client {
             blocked: None,
             served: Vec::new(),
             wanted: 0,
-            incoming: Incoming::default(),
+            incoming: LentIncoming::default(),
             effects: Effects::default(),
+            discarded: Vec::new(),
             random: Random::new(node.seed ^ shared.id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             holds: VecDeque::new(),
             sent: 0,
@@ -273,7 +276,13 @@ impl Client {
         self.wait.is_none() && self.close.is_none() && self.blocked.is_none() && self.reply.len() < self.output_end
     }
 
+    #[inline]
     fn shards_wanted(&self, next: &Prepared) -> u64 {
+        let is_ordinary = self.walking.is_none() && self.transaction.is_none() && self.watch.is_empty();
+        if is_ordinary { next.shards } else { self.shards_wanted_by_state(next) }
+    }
+
+    fn shards_wanted_by_state(&self, next: &Prepared) -> u64 {
         let Lookup::Found(command) = next.found else { return 0 };
         if let Some(shard) = self.walk_shard() {
             return shard;
@@ -299,24 +308,25 @@ impl Client {
         }
         // CLIENT PAUSE holds all shards when it begins: looked at here, a pause that has been answered is never overlooked.
         self.effects.keeps_expired = self.node.pause.is_active();
-        let mut incoming = std::mem::take(&mut self.incoming);
+        let mut lent = std::mem::take(&mut self.incoming);
+        let incoming = &mut *lent;
         if incoming.is_fresh() {
-            self.prefetch(&incoming, held);
+            self.prefetch(incoming, held);
         }
         while self.may_continue() {
             let Some(next) = incoming.peek() else { break };
-            if self.shards_wanted(&next) & !set != 0 {
+            if self.shards_wanted(next) & !set != 0 {
                 break;
             }
             // A pause holds all shards when it begins: looked at here, with shards held, none is overlooked.
-            if self.is_held_back(&next) {
+            if self.is_held_back(next) {
                 break;
             }
             if max > 0 && self.room == Room::Unknown && self.node.memory.is_over(&self.node, max) {
                 // Room is made by whoever holds nothing.
                 break;
             }
-            if !self.step(&incoming, &next, &mut HeldShards(held)) {
+            if !self.step(incoming, next, &mut HeldShards(held)) {
                 break;
             }
             incoming.advance();
@@ -327,8 +337,8 @@ impl Client {
                 self.publish_sizes(held);
             }
         }
-        let goes_on = incoming.peek().is_some_and(|next| self.shards_wanted(&next) & !set != 0);
-        self.incoming = incoming;
+        let goes_on = incoming.peek().is_some_and(|next| self.shards_wanted(next) & !set != 0);
+        self.incoming = lent;
         self.tell_rest(goes_on);
         self.settle(held, reply_start);
     }
@@ -372,7 +382,7 @@ impl Client {
             let last = if let Lookup::Found(command) = next.found { command.index() as u32 + 1 } else { 0 };
             self.shared.last_command.store(last, Relaxed);
             match self.admit(next.found, &args) {
-                Ok(Some(command)) if self.begins_walk(command, &args, shards) => {}
+                Ok(Some(command)) if may_walk(command) && self.begins_walk(command, &args, shards) => {}
                 Ok(Some(command)) => {
                     self.call(command, &args, incoming.raw(next), next.first_hash, shards);
                 }
@@ -380,7 +390,7 @@ impl Client {
                 Err(error) => self.refuse(next.found, &error),
             }
         }
-        if !self.walk_on(next.found, &args, shards) {
+        if self.walking.is_some() && !self.walk_on(next.found, &args, shards) {
             return false;
         }
         self.reply_mode.end(&mut self.reply);
@@ -415,7 +425,9 @@ impl Client {
             Command::Data(command) => {
                 let succeeded =
                     self.with_context(shards, first_hash, |cx| simurgh_storage::execute(command, cx, args, raw));
-                if let Some(block) = self.effects.block.take() {
+                if self.effects.block.is_some()
+                    && let Some(block) = self.effects.block.take()
+                {
                     self.begin_wait(command, args, block, shards);
                 }
                 succeeded
@@ -443,6 +455,7 @@ impl Client {
     }
 
     /// A command has run: counters, SLOWLOG, MONITOR.
+    #[inline]
     pub(crate) fn called(&mut self, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
         self.node.called(self, command, args, nanos, succeeded);
         if self.node.monitor_count.load(Relaxed) > 0 {
@@ -468,7 +481,6 @@ impl Client {
         first_hash: Option<u64>,
         with: impl FnOnce(&mut Context<'_>) -> R,
     ) -> R {
-        let mut discarded = Vec::new();
         let mut cx = Context {
             reply: &mut self.reply,
             effects: &mut self.effects,
@@ -481,12 +493,12 @@ impl Client {
             no_touch: self.no_touch,
             may_block: self.executing.is_none(),
             replaying: false,
-            discarded: &mut discarded,
+            discarded: &mut self.discarded,
             shards,
         };
         let result = with(&mut cx);
-        if !discarded.is_empty() {
-            self.node.discard(discarded);
+        if !self.discarded.is_empty() {
+            self.node.discard(std::mem::take(&mut self.discarded));
         }
         result
     }

@@ -341,7 +341,7 @@ impl Node {
         }
         let micros = nanos / 1000;
         let config = &client.live().config;
-        self.command_stats.called(client.shared.core, command, nanos, succeeded, config.latency_tracking);
+        self.command_stats.called(command, nanos, succeeded, config.latency_tracking);
         if config.slowlog_microseconds_least.is_some_and(|least| micros >= least) {
             crate::commands::slowlog::record(self, client, command, args, micros);
         }

@@ -8,6 +8,7 @@ use simurgh_protocol::command::{BeginSearch, Command, CommandSpec, KeyRange, Loo
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
 use simurgh_storage::Layout;
 use simurgh_storage::walk::Walk;
+use std::ops::{Deref, DerefMut};
 
 /// How many requests are parsed before they are executed.
 pub(crate) const BATCH_MAX: usize = 128;
@@ -27,6 +28,49 @@ pub(crate) struct Prepared {
     pub shards: u64,
 }
 
+/// The command that was looked up last: the next request is often of the same.
+#[derive(Debug, Default)]
+struct LastCommand {
+    name: Name,
+    command: Option<Command>,
+}
+
+/// A name of three to six bytes as a number, and its length.
+type Name = (u64, usize);
+
+#[inline]
+fn name_of(word: &[u8]) -> Option<Name> {
+    let bytes = match *word {
+        [a, b, c] => [a, b, c, 0, 0, 0, 0, 0],
+        [a, b, c, d] => [a, b, c, d, 0, 0, 0, 0],
+        [a, b, c, d, e] => [a, b, c, d, e, 0, 0, 0],
+        [a, b, c, d, e, f] => [a, b, c, d, e, f, 0, 0],
+        _ => return None,
+    };
+    Some((u64::from_le_bytes(bytes), word.len()))
+}
+
+impl LastCommand {
+    #[inline]
+    fn find(&mut self, args: &Args<'_>) -> Lookup {
+        let word = args.at(0);
+        let name = name_of(word);
+        if let (Some(name), Some(command)) = (name, self.command)
+            && name == self.name
+        {
+            return Lookup::Found(command);
+        }
+        let found = lookup(word, args.get(1));
+        // A subcommand's name is two words.
+        if let (Some(name), Lookup::Found(command)) = (name, found)
+            && !command.spec().name.contains('|')
+        {
+            *self = Self { name, command: Some(command) };
+        }
+        found
+    }
+}
+
 /// The incoming side.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
@@ -40,15 +84,56 @@ pub(crate) struct Incoming {
     requests: Vec<Prepared>,
     /// The next request to be executed.
     next: usize,
+    /// The last command looked up.
+    last: LastCommand,
     /// What ended the stream, to be reported once everything before it has been executed.
     pub error: Option<ProtocolError>,
+}
+
+/// The incoming side while a client has one; one at rest has none, and it reads as empty. A word, so that it is cheap to hand on.
+#[derive(Debug, Default)]
+pub(crate) struct LentIncoming(Option<Box<Incoming>>);
+
+impl LentIncoming {
+    /// Whether there is one.
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Deref for LentIncoming {
+    type Target = Incoming;
+
+    #[inline]
+    fn deref(&self) -> &Incoming {
+        static NONE: Incoming = Incoming {
+            buffer: Vec::new(),
+            start: 0,
+            parser: RequestParser::new(),
+            ranges: Vec::new(),
+            inline: Vec::new(),
+            requests: Vec::new(),
+            next: 0,
+            last: LastCommand { name: (0, 0), command: None },
+            error: None,
+        };
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for LentIncoming {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Incoming {
+        self.0.get_or_insert_default()
+    }
 }
 
 impl Incoming {
     /// The next request to be executed.
     #[inline]
-    pub fn peek(&self) -> Option<Prepared> {
-        self.requests.get(self.next).copied()
+    pub fn peek(&self) -> Option<&Prepared> {
+        self.requests.get(self.next)
     }
 
     /// The requests that are parsed and not executed.
@@ -161,7 +246,7 @@ impl Incoming {
         }
         let source = if is_inline { &self.inline } else { &self.buffer };
         let args = request.args(source, &self.ranges);
-        let found = lookup(args.at(0), args.get(1));
+        let found = self.last.find(&args);
         let (first_hash, shards) = match found {
             Lookup::Found(command) => place_first(command, &args, layout),
             Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => (None, 0),
@@ -182,7 +267,7 @@ fn place_first(command: Command, args: &Args<'_>, layout: &Layout) -> (Option<u6
 }
 
 /// The hash of a command's first key (when that is argument 1), and the shards that it needs.
-#[inline]
+#[inline(always)]
 pub(crate) fn place(command: Command, args: &Args<'_>, layout: &Layout) -> (Option<u64>, u64) {
     let spec = command.spec();
     match spec.shards {

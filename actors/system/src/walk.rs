@@ -6,7 +6,7 @@
 use crate::client::Client;
 use simurgh_kernel::time;
 use simurgh_protocol::Args;
-use simurgh_protocol::command::{Command, Lookup};
+use simurgh_protocol::command::{Command, DataCommand, Lookup};
 use simurgh_storage::Shards;
 use simurgh_storage::walk::{Step, Walk};
 
@@ -23,6 +23,12 @@ pub(crate) struct Walking {
     pub seen_position: u64,
     /// It has had its turn.
     is_paused: bool,
+}
+
+/// Whether a command may be one that walks.
+#[inline]
+pub(crate) fn may_walk(command: Command) -> bool {
+    matches!(command, Command::Data(DataCommand::Scan | DataCommand::Keys))
 }
 
 impl Client {

@@ -117,6 +117,12 @@ pub struct RequestParser {
 }
 
 impl RequestParser {
+    /// A parser between two requests.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { args_left: 0, bulk: None, offset: 0, partial: Vec::new(), canonical: false }
+    }
+
     /// Reads the next request of `buffer` from `start` on, appending its arguments to `ranges`.
     ///
     /// After `Incomplete` call again with the same request at `start` (which may have moved: the parser keeps offsets relative
@@ -131,6 +137,11 @@ impl RequestParser {
         ranges: &mut Vec<Range>,
         limits: Limits,
     ) -> Result<Progress, ProtocolError> {
+        if self.args_left == 0
+            && let Some(request) = whole(buffer, start, ranges, limits)
+        {
+            return Ok(Progress::Request(request));
+        }
         let bytes = &buffer[start..];
         if self.args_left == 0 {
             match bytes.first() {
@@ -259,6 +270,73 @@ impl RequestParser {
         }
         Ok(Some(Request { start, end: buffer.len(), args_from, args_count: words.len(), canonical: true }))
     }
+}
+
+/// The most arguments, and the longest one, of a request that is read in one go.
+const WHOLE_ARGS_MAX: usize = 99;
+const WHOLE_BULK_MAX: i64 = 999;
+
+/// Reads a small request that is all there and has the encoder's form: nearly every one. `None` leaves it to the parser that
+/// expects anything, as if nobody had looked.
+#[inline]
+fn whole(buffer: &[u8], start: usize, ranges: &mut Vec<Range>, limits: Limits) -> Option<Request> {
+    if limits.unauthenticated || limits.bulk_max < WHOLE_BULK_MAX || buffer.get(start) != Some(&b'*') {
+        return None;
+    }
+    let (args_count, mut at) = small_number(buffer, start + 1)?;
+    if args_count == 0 || args_count > WHOLE_ARGS_MAX || u32::try_from(buffer.len()).is_err() {
+        return None;
+    }
+    let args_from = ranges.len();
+    for _ in 0..args_count {
+        match whole_bulk(buffer, at) {
+            Some(range) => {
+                at = (range.start + range.length) as usize + 2;
+                ranges.push(range);
+            }
+            None => {
+                ranges.truncate(args_from);
+                return None;
+            }
+        }
+    }
+    Some(Request { start, end: at, args_from, args_count, canonical: true })
+}
+
+/// Reads `$<length>\r\n<bytes>\r\n`.
+#[inline]
+fn whole_bulk(buffer: &[u8], at: usize) -> Option<Range> {
+    if buffer.get(at) != Some(&b'$') {
+        return None;
+    }
+    let (length, start) = small_number(buffer, at + 1)?;
+    let end = start + length;
+    (buffer.get(end..end + 2)? == b"\r\n").then_some(Range { start: start as u32, length: length as u32 })
+}
+
+/// Reads one to three digits, without a zero in front, and the line's end: the number and the offset behind it.
+#[inline]
+fn small_number(buffer: &[u8], at: usize) -> Option<(usize, usize)> {
+    // Behind the shortest line there are three bytes more, or it is not all there.
+    let line: &[u8; 5] = buffer.get(at..at + 5)?.first_chunk()?;
+    let digit = |index: usize| {
+        let digit = line[index].wrapping_sub(b'0');
+        (digit < 10).then_some(usize::from(digit))
+    };
+    let is_end = |index: usize| line[index] == b'\r' && line[index + 1] == b'\n';
+    let first = digit(0)?;
+    if is_end(1) {
+        return Some((first, at + 3));
+    }
+    if first == 0 {
+        return None;
+    }
+    let second = first * 10 + digit(1)?;
+    if is_end(2) {
+        return Some((second, at + 4));
+    }
+    let third = second * 10 + digit(2)?;
+    is_end(3).then_some((third, at + 5))
 }
 
 /// `*0` and `*-1`: a request without arguments, which gets no reply (and must leave no state behind: CVE-2026-27623).

@@ -140,3 +140,39 @@ proptest! {
         prop_assert_eq!(parse(&[&bytes[..cut], &bytes[cut..]], LIMITS), (requests, None));
     }
 }
+
+/// The short way reads what the long way reads, and leaves alone what it cannot.
+#[test]
+fn the_short_way_and_the_long_way_agree() {
+    let requests: &[&[u8]] = &[
+        b"*1\r\n$4\r\nPING\r\n",
+        b"*2\r\n$3\r\nGET\r\n$0\r\n\r\n",
+        b"*2\r\n$3\r\nGET\r\n$12\r\n0123456789ab\r\n",
+        b"*2\r\n$03\r\nGET\r\n$1\r\nk\r\n",
+        b"*2\r\n$3\r\nGET\r\n$1\r\nk\rX",
+        b"*2\r\n$3\r\nGET\r\n$1\rXk\r\n",
+        b"*2\n$3\r\nGET\r\n$1\r\nk\r\n",
+        b"*0\r\n",
+        b"*00\r\n",
+        b"*1\r\n$-1\r\n",
+    ];
+    let mut long = b"*2\r\n$3\r\nGET\r\n$999\r\n".to_vec();
+    long.extend_from_slice(&[b'x'; 999]);
+    long.extend_from_slice(b"\r\n");
+    let mut longer = b"*2\r\n$3\r\nGET\r\n$1000\r\n".to_vec();
+    longer.extend_from_slice(&[b'x'; 1000]);
+    longer.extend_from_slice(b"\r\n");
+    for bytes in requests.iter().copied().chain([&long[..], &longer[..]]) {
+        let read = |first: usize| {
+            let (mut parser, mut ranges) = (RequestParser::default(), Vec::new());
+            // A parser that has begun a request goes the long way to its end.
+            match parser.next(&bytes[..first], 0, &mut ranges, LIMITS) {
+                Ok(Progress::Incomplete) => {}
+                done => return (done, ranges),
+            }
+            let done = parser.next(bytes, 0, &mut ranges, LIMITS);
+            (done, ranges)
+        };
+        assert_eq!(read(bytes.len()), read(bytes.len() - 1), "{}", bytes[..20.min(bytes.len())].escape_ascii());
+    }
+}
