@@ -276,26 +276,6 @@ impl Client {
         self.wait.is_none() && self.close.is_none() && self.blocked.is_none() && self.reply.len() < self.output_end
     }
 
-    #[inline]
-    fn shards_wanted(&self, next: &Prepared) -> u64 {
-        let is_ordinary = self.walking.is_none() && self.transaction.is_none() && self.watch.is_empty();
-        if is_ordinary { next.shards } else { self.shards_wanted_by_state(next) }
-    }
-
-    fn shards_wanted_by_state(&self, next: &Prepared) -> u64 {
-        let Lookup::Found(command) = next.found else { return 0 };
-        if let Some(shard) = self.walk_shard() {
-            return shard;
-        }
-        let watched = if crate::commands::ends_watch(command) { self.watch.shards() } else { 0 };
-        match &self.transaction {
-            Some(transaction) if command == crate::commands::EXEC => transaction.shards() | watched,
-            // Between MULTI and EXEC nothing runs but what ends it.
-            Some(_) => watched,
-            None => next.shards | watched,
-        }
-    }
-
     /// Executes requests for as long as the shards that are held are those needed.
     pub(crate) fn run_held(&mut self, held: &mut Held<'_, Shard, Self>) {
         let set = held.set();

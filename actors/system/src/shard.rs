@@ -5,8 +5,11 @@
 //! while a shard is held stops the node: a shard that lost half a change must not be read again.
 
 use crate::client::Client;
+use crate::commands::{EXEC, ends_watch};
+use crate::request::Prepared;
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Held, Job};
+use simurgh_protocol::command::Lookup;
 use simurgh_storage::{Shard, Shards};
 
 /// Shards held for a job, as commands see them.
@@ -37,5 +40,29 @@ impl Job<Shard> for Client {
         self.node.stats.queued_at_shard.add(1);
         let shared = self.shared.clone();
         shared.inbox.give_back(self);
+    }
+}
+
+impl Client {
+    /// The shards that the next request needs.
+    #[inline]
+    pub(crate) fn shards_wanted(&self, next: &Prepared) -> u64 {
+        let is_ordinary = self.walking.is_none() && self.transaction.is_none() && self.watch.is_empty();
+        if is_ordinary { next.shards } else { self.shards_wanted_by_state(next) }
+    }
+
+    /// The same in the middle of a walk or a transaction, or with watched keys.
+    fn shards_wanted_by_state(&self, next: &Prepared) -> u64 {
+        let Lookup::Found(command) = next.found else { return 0 };
+        if let Some(shard) = self.walk_shard() {
+            return shard;
+        }
+        let watched = if ends_watch(command) { self.watch.shards() } else { 0 };
+        match &self.transaction {
+            Some(transaction) if command == EXEC => transaction.shards() | watched,
+            // Between MULTI and EXEC nothing runs but what ends it.
+            Some(_) => watched,
+            None => next.shards | watched,
+        }
     }
 }
