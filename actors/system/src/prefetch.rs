@@ -1,7 +1,7 @@
 //! Asking for the memory that a batch will touch before any of it is executed, so that the loads overlap.
 
 use crate::client::Client;
-use crate::request::{BATCH_MAX, Incoming};
+use crate::request::{Incoming, Prepared};
 use simurgh_kernel::mailbox::Held;
 use simurgh_storage::Shard;
 
@@ -23,21 +23,14 @@ impl Client {
     /// so that the loads overlap.
     pub(crate) fn prefetch(&self, incoming: &Incoming, held: &mut Held<'_, Shard, Self>) {
         let set = held.set();
-        let mut keys = [(0usize, 0u64); BATCH_MAX];
-        let mut count = 0;
-        for next in incoming.waiting() {
-            if let Some(hash) = next.first_hash
-                && next.shards & !set == 0
-            {
-                keys[count] = (next.shards.trailing_zeros() as usize, hash);
-                count += 1;
-            }
+        let is_held = move |next: &&Prepared| next.shards & !set == 0;
+        let keys =
+            || incoming.waiting().iter().filter(is_held).filter_map(|next| Some((next.shards, next.first_hash?)));
+        for (shards, hash) in keys() {
+            held.get(shards.trailing_zeros() as usize).database(self.database).prefetch_bucket(hash);
         }
-        for (shard, hash) in &keys[..count] {
-            held.get(*shard).database(self.database).prefetch_bucket(*hash);
-        }
-        for (shard, hash) in &keys[..count] {
-            held.get(*shard).database(self.database).prefetch_entry(*hash);
+        for (shards, hash) in keys() {
+            held.get(shards.trailing_zeros() as usize).database(self.database).prefetch_entry(hash);
         }
     }
 }

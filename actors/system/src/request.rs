@@ -11,7 +11,7 @@ use simurgh_storage::walk::Walk;
 use std::ops::{Deref, DerefMut};
 
 /// How many requests are parsed before they are executed.
-pub(crate) const BATCH_MAX: usize = 128;
+const BATCH_MAX: usize = 128;
 /// The same before authentication, where nobody needs many.
 const BATCH_UNAUTHENTICATED: usize = 8;
 
