@@ -1,10 +1,11 @@
 //! A value that is no string: what all collection types have in common, and how a handler borrows one.
 //!
-//! A [`Collection`] is two words, a type and a pointer, and lies in the value area of its entry. Small ones are packed blocks in
+//! A [`Collection`] is a type and a pointer, which lie in its entry (`collection_word.rs`). Small ones are packed blocks in
 //! Redis's own formats, large ones structures of ours; each type decides that for itself. A handler that changes one holds an
 //! [`Edit`]: while it lives, the collection is out of the table; when it ends, the collection goes back, memory and the index of
 //! expiring fields are brought up to date, and the key of an emptied one is removed. So no handler can forget any of that.
 
+use crate::collection_word::Type;
 use crate::hash::Hash;
 use crate::list::List;
 use crate::occupied::Occupied;
@@ -46,16 +47,20 @@ macro_rules! each {
 }
 
 impl Collection {
+    pub(crate) fn of_type(&self) -> Type {
+        match self {
+            Self::List(_) => Type::List,
+            Self::Hash(_) => Type::Hash,
+            Self::Set(_) => Type::Set,
+            Self::SortedSet(_) => Type::SortedSet,
+            Self::Stream(_) => Type::Stream,
+        }
+    }
+
     /// The name of the type, as `TYPE` gives it.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
-        match self {
-            Self::List(_) => "list",
-            Self::Hash(_) => "hash",
-            Self::Set(_) => "set",
-            Self::SortedSet(_) => "zset",
-            Self::Stream(_) => "stream",
-        }
+        self.of_type().name()
     }
 
     /// The name of the representation, as `OBJECT ENCODING` gives it.
@@ -82,7 +87,7 @@ impl Collection {
         !matches!(self, Self::Stream(_)) && self.is_empty()
     }
 
-    /// Bytes that it takes beside its two words in the entry, in the allocator's size classes. O(1).
+    /// Bytes that it takes beside its word in the entry, in the allocator's size classes. O(1).
     #[must_use]
     pub fn bytes(&self) -> usize {
         each!(self, value => value.bytes())
@@ -147,20 +152,20 @@ kind!(Stream, Stream, Box::default());
 /// A collection where it lies, to be read.
 #[derive(Debug)]
 pub struct CollectionRef<'a> {
-    /// The same two words as in the entry, which owns what they lead to.
-    words: ManuallyDrop<Collection>,
+    /// Made of the entry's word; the entry owns what it leads to.
+    collection: ManuallyDrop<Collection>,
     entry: PhantomData<&'a Collection>,
 }
 
 impl CollectionRef<'_> {
-    /// The words are those of an entry that stays as it is for as long as the reference lives.
-    pub(crate) fn new(words: ManuallyDrop<Collection>) -> Self {
-        Self { words, entry: PhantomData }
+    /// The collection is made of the word of an entry that stays as it is for as long as the reference lives.
+    pub(crate) fn new(collection: ManuallyDrop<Collection>) -> Self {
+        Self { collection, entry: PhantomData }
     }
 
-    /// The words themselves.
-    pub(crate) fn into_words(self) -> ManuallyDrop<Collection> {
-        self.words
+    /// The collection, which the entry still owns.
+    pub(crate) fn into_collection(self) -> ManuallyDrop<Collection> {
+        self.collection
     }
 }
 
@@ -168,7 +173,7 @@ impl Deref for CollectionRef<'_> {
     type Target = Collection;
 
     fn deref(&self) -> &Collection {
-        &self.words
+        &self.collection
     }
 }
 

@@ -4,10 +4,11 @@
 //! 0         4             8               12        12+key        12+key+value
 //! [ meta u32 ][ key_length u32 ][ value_length u32 ][ key bytes ][ value bytes ][ expiry i64, if bit 31 of key_length ]
 //! meta: bits 0..4 encoding, 8..32 access (LRU clock or LFU counter, as Redis keeps them)
+//! encoding: 0..3 of a string, 3..8 a collection's type
 //! ```
 //!
-//! The value of a string is its bytes or eight bytes of integer; that of any other type is the two words of a [`Collection`], which
-//! lead to everything else and are not aligned.
+//! The value of a string is its bytes or eight bytes of integer; that of any other type is the word of a [`Collection`], which leads to
+//! everything else and is not aligned (`collection_word.rs`).
 //!
 //! One pointer leads from the table to everything a GET needs, and a key without an expiry pays nothing for those that have
 //! one. What is asked of the allocator is a whole size class, so a value may change its length within the class without a call
@@ -18,6 +19,7 @@
 #![allow(unsafe_code)]
 
 use crate::collection::{Collection, CollectionRef};
+use crate::collection_word::Type;
 use crate::database::size_class;
 use crate::string_value::Value;
 use crate::string_value::encoding_beside;
@@ -48,17 +50,21 @@ pub enum Encoding {
 
 impl Encoding {
     fn from_bits(bits: u32) -> Self {
-        match bits & 0xf {
+        match bits {
+            0 => Self::Raw,
             1 => Self::Int,
             2 => Self::Embstr,
-            3 => Self::Collection,
-            _ => Self::Raw,
+            _ => Self::Collection,
         }
     }
 }
 
-/// Bytes of a collection's words in the value area.
-const COLLECTION: usize = size_of::<Collection>();
+/// The bits of the encoding; the four above it are free.
+const ENCODING: u32 = 0xf;
+/// A collection's encoding is this and its type.
+const FIRST_TYPE: u32 = Encoding::Collection as u32;
+/// Bytes of a collection's word in the value area.
+const COLLECTION: usize = size_of::<NonNull<u8>>();
 
 /// An owned entry. Freed by [`Entry::free`], not by `Drop`: the table that owns it keeps it as a packed word.
 #[derive(Debug)]
@@ -128,19 +134,22 @@ impl<'a> EntryRef<'a> {
     /// The value, if it is no string.
     #[must_use]
     pub fn collection(&self) -> Option<CollectionRef<'a>> {
-        if self.encoding() != Encoding::Collection {
-            return None;
-        }
-        let words = self.slice(HEADER + self.key_length(), COLLECTION).as_ptr().cast::<ManuallyDrop<Collection>>();
-        // SAFETY: the encoding says that the value area holds a collection's words. The copy is not dropped and does not outlive `'a`,
-        // during which the entry, which owns what they lead to, is not changed.
-        Some(CollectionRef::new(unsafe { words.read_unaligned() }))
+        let of_type = self.collection_type()?;
+        let word = self.slice(HEADER + self.key_length(), COLLECTION).as_ptr().cast::<NonNull<u8>>();
+        // SAFETY: the encoding says that the value area holds the word of a collection of this type. What is made of it is not dropped
+        // and does not outlive `'a`, during which the entry, which owns what it leads to, is not changed.
+        let collection = unsafe { Collection::from_word(of_type, word.read_unaligned()) };
+        Some(CollectionRef::new(ManuallyDrop::new(collection)))
+    }
+
+    fn collection_type(&self) -> Option<Type> {
+        Type::ALL.get((self.word(0) & ENCODING).checked_sub(FIRST_TYPE)? as usize).copied()
     }
 
     /// How the value is represented.
     #[must_use]
     pub fn encoding(&self) -> Encoding {
-        Encoding::from_bits(self.word(0))
+        Encoding::from_bits(self.word(0) & ENCODING)
     }
 
     /// The representation as clients know it.
@@ -157,7 +166,7 @@ impl<'a> EntryRef<'a> {
     /// The name of the value's type, as `TYPE` gives it.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
-        self.collection().map_or("string", |collection| collection.type_name())
+        self.collection_type().map_or("string", Type::name)
     }
 
     /// The access field: LRU clock or LFU counter, 24 bits.
@@ -253,10 +262,10 @@ impl Entry {
 
     /// Takes the collection out, if there is one, leaving a string of no meaning.
     pub fn take_collection(&mut self) -> Option<Collection> {
-        let words = self.view().collection()?.into_words();
-        self.set_encoding(Encoding::Raw);
-        // From here on the entry owns no collection: the words are the only owner.
-        Some(ManuallyDrop::into_inner(words))
+        let collection = self.view().collection()?.into_collection();
+        self.set_encoding(Encoding::Raw as u32);
+        // From here on the entry owns no collection: its word is bytes.
+        Some(ManuallyDrop::into_inner(collection))
     }
 
     /// Puts a collection in place of the value.
@@ -265,9 +274,10 @@ impl Entry {
             self.set_value(Value::Bytes(&[0; COLLECTION]), Encoding::Raw);
         }
         let offset = HEADER + self.view().key_length();
-        // SAFETY: the value area has room for the words, which need not be aligned; what lay there was bytes.
-        unsafe { self.0.as_ptr().add(offset).cast::<Collection>().write_unaligned(collection) }
-        self.set_encoding(Encoding::Collection);
+        let (of_type, word) = collection.into_word();
+        // SAFETY: the value area has room for the word, which need not be aligned; what lay there was bytes.
+        unsafe { self.0.as_ptr().add(offset).cast::<NonNull<u8>>().write_unaligned(word) }
+        self.set_encoding(FIRST_TYPE + of_type as u32);
     }
 
     /// Takes ownership of a pointer given out by [`Entry::into_raw`].
@@ -335,9 +345,9 @@ impl Entry {
         self.set_word(0, word & 0xff | access << 8);
     }
 
-    fn set_encoding(&mut self, encoding: Encoding) {
+    fn set_encoding(&mut self, encoding: u32) {
         let word = self.view().word(0);
-        self.set_word(0, word & !0xf | encoding as u32);
+        self.set_word(0, word & !ENCODING | encoding);
     }
 
     /// Replaces the value; key, expiry and access field stay.
@@ -351,7 +361,7 @@ impl Entry {
         assert!(length <= LENGTH_MAX, "a value is below 2 GiB");
         drop(self.take_collection());
         self.reallocate(size, HEADER + key_length + length + if expires_at.is_some() { EXPIRY } else { 0 });
-        self.set_encoding(encoding_beside(key_length, value, encoding, expires_at.is_some()));
+        self.set_encoding(encoding_beside(key_length, value, encoding, expires_at.is_some()) as u32);
         self.set_word(1, key_length as u32 | if expires_at.is_some() { EXPIRY_FLAG } else { 0 });
         self.set_word(2, length as u32);
         self.write_value(value);
@@ -382,7 +392,7 @@ impl Entry {
         self.resize_allocation(length);
         // SAFETY: the allocation now has room for `length` bytes of value.
         unsafe { std::ptr::write_bytes(self.0.as_ptr().add(HEADER + key_length + old), 0, length - old) }
-        self.set_encoding(Encoding::Raw);
+        self.set_encoding(Encoding::Raw as u32);
         self.restore_expiry(expires_at);
     }
 
@@ -408,7 +418,8 @@ impl Entry {
         self.restore_expiry(expires_at);
         let view = self.view();
         if let Ok(value) = view.string() {
-            self.set_encoding(encoding_beside(view.key_length(), value, view.encoding(), expires_at.is_some()));
+            let encoding = encoding_beside(view.key_length(), value, view.encoding(), expires_at.is_some());
+            self.set_encoding(encoding as u32);
         }
     }
 }

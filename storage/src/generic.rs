@@ -1,7 +1,7 @@
 //! Commands on keys whatever their values: DEL, EXISTS, TYPE, RENAME, COPY, MOVE and their like.
 //!
 //! Commands: <https://redis.io/docs/latest/commands/?group=generic>. A rename takes the entry out of the table and
-//! puts it back under the other key; a string moves with it, of a collection only the two words do.
+//! puts it back under the other key; a string moves with it, of a collection only its word does.
 
 use crate::context::Context;
 use crate::entry::Entry;

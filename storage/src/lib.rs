@@ -9,6 +9,7 @@ pub mod bitmap;
 mod block;
 pub mod blocking;
 mod collection;
+mod collection_word;
 mod context;
 mod database;
 pub mod dict;

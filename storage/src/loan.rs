@@ -1,7 +1,7 @@
 //! Several collections at once, wherever their keys lie.
 //!
 //! A context lends one shard at a time, and collections of several shards must be compared element by element. So a command takes
-//! those that it names out of their entries, two words each, and puts them back when it has looked: nothing is copied.
+//! those that it names out of their entries, a type and a word each, and puts them back when it has looked: nothing is copied.
 
 use crate::collection::Collection;
 use crate::context::Context;

@@ -46,6 +46,7 @@ use table::Table;
 
 /// A value that holds fields.
 #[derive(Clone, Debug, Default)]
+#[repr(transparent)]
 pub struct Hash(PackedOr<Listpack, Large>);
 
 /// What is not a packed list of pairs.

@@ -74,6 +74,7 @@ impl End {
 
 /// A value that holds lists.
 #[derive(Clone, Debug, Default)]
+#[repr(transparent)]
 pub struct List(PackedOr<Listpack, Quicklist>);
 
 impl List {

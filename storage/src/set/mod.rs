@@ -36,6 +36,7 @@ use simurgh_protocol::config::Packing;
 
 /// A value that holds members.
 #[derive(Clone, Debug, Default)]
+#[repr(transparent)]
 pub struct Set(PackedOr<PackedSet, Dict<Member>>);
 
 /// A set's representation, to be read.

@@ -61,6 +61,7 @@ use std::ops::Range;
 
 /// A value that holds members with scores.
 #[derive(Clone, Debug, Default)]
+#[repr(transparent)]
 pub struct SortedSet(PackedOr<Listpack, ScoredDict>);
 
 /// Up to which size a sorted set is packed, and how its members are hashed when it is not.
