@@ -10,6 +10,7 @@ use simurgh_kernel::core::Core;
 use simurgh_kernel::net::{Incoming, Listener, PeerAddress, Stream, WriteExt};
 use simurgh_kernel::time;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,13 +53,17 @@ impl Actor for ListenerActor {
         ListenerMessage::Accept: ListenerMessage,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
-        state.accept().await;
+        if state.accept().await.is_break() {
+            myself.stop(None);
+            return Ok(());
+        }
         Ok(myself.cast(ListenerMessage::Accept)?)
     }
 }
 
 impl State {
-    async fn accept(&mut self) {
+    /// Deals the next connection out; breaks off where the socket has been stopped.
+    async fn accept(&mut self) -> ControlFlow<()> {
         match self.listener.accept().await {
             Ok((incoming, address)) => {
                 let mut index = self.next % self.cores.len();
@@ -70,12 +75,14 @@ impl State {
                 let node = self.node.clone();
                 self.cores[index].spawn(async move { welcome(node, incoming, address, index).await });
             }
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return ControlFlow::Break(()),
             Err(error) if is_exhausted(&error) => {
                 tracing::warn!(%error, "cannot accept connections for now");
                 time::sleep(EXHAUSTED_PAUSE).await;
             }
             Err(error) => tracing::debug!(%error, "a connection was gone before it was accepted"),
         }
+        ControlFlow::Continue(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`Node::start`] is what `main` calls and what the simulator calls; the only differences are the disk that is handed in and
 //! what the kernel's seam stands on.
 
-use crate::bind::bind;
+use crate::bind::{Listening, bind};
 use crate::client::Client;
 use crate::clients::{ClientShared, Clients};
 use crate::command_stats::CommandStats;
@@ -133,6 +133,7 @@ pub struct Node {
     pub(crate) log_closed: Notify,
     /// Who is connected.
     pub clients: Clients,
+    pub(crate) listening: Listening,
     /// Who listens to what.
     pub pubsub: PubSub,
     /// Who is to hear of changed keys.
@@ -262,6 +263,7 @@ impl Node {
             aof_base_size: AtomicU64::new(0),
             log_closed: Notify::new(),
             clients: Clients::default(),
+            listening: Listening::default(),
             pubsub: PubSub::default(),
             tracking: Tracking::default(),
             stats: Stats::default(),
@@ -435,14 +437,17 @@ async fn supervise(
     cores: &Arc<Vec<Core>>,
     core: &Core,
 ) -> Result<ActorCell, StartError> {
-    let listeners = listeners.into_iter().map(Arc::new).collect();
-    let children = Children { node: node.clone(), listeners, cores: cores.clone() };
+    let listeners: Vec<_> = listeners.into_iter().map(Arc::new).collect();
+    let children = Children { node: node.clone(), listeners: listeners.clone(), cores: cores.clone() };
     let (answer, started) = oneshot::channel();
     core.spawn(async move {
-        let _ = answer.send(Actor::spawn(None, Supervisor, children).await.map(|(actor, _)| actor.get_cell()));
+        let _ = answer.send(Actor::spawn(None, Supervisor, children).await.map(|(actor, _)| actor));
     });
     match started.await {
-        Ok(Ok(supervisor)) => Ok(supervisor),
+        Ok(Ok(supervisor)) => {
+            node.listening.begin(listeners, supervisor.clone());
+            Ok(supervisor.get_cell())
+        }
         Ok(Err(error)) => Err(StartError::Actor(error.to_string())),
         Err(_) => Err(StartError::Actor("its core ended".into())),
     }

@@ -2,7 +2,7 @@
 //!
 //! | child | when it fails |
 //! | --- | --- |
-//! | listener | it is started again on the same socket |
+//! | listener | it is started again on the same socket; one whose socket was stopped ends |
 //! | cron | it is started again |
 //! | log writer | the node stops: recovery goes by what is on the disk |
 //!
@@ -31,8 +31,14 @@ enum Child {
     Cron,
 }
 
-/// The supervisor; it has no messages of its own.
+/// The supervisor.
 pub(crate) struct Supervisor;
+
+/// Messages of the supervisor.
+pub(crate) enum SupervisorMessage {
+    /// Connections are to be accepted from this socket too.
+    Listen(Arc<Listener>),
+}
 
 pub(crate) struct State {
     node: Arc<Node>,
@@ -60,11 +66,15 @@ impl State {
 }
 
 impl Actor for Supervisor {
-    type Msg = ();
+    type Msg = SupervisorMessage;
     type State = State;
     type Arguments = Children;
 
-    async fn pre_start(&self, myself: ActorRef<()>, children: Children) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        children: Children,
+    ) -> Result<State, ActorProcessingErr> {
         let mut state = State { node: children.node, cores: children.cores, children: Vec::new() };
         for listener in children.listeners {
             state.start(Child::Listener(listener), myself.get_cell()).await?;
@@ -73,12 +83,24 @@ impl Actor for Supervisor {
         Ok(state)
     }
 
+    async fn handle(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        SupervisorMessage::Listen(listener): SupervisorMessage,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.start(Child::Listener(listener), myself.get_cell()).await
+    }
+
     async fn handle_supervisor_evt(
         &self,
-        myself: ActorRef<()>,
+        myself: ActorRef<SupervisorMessage>,
         event: SupervisionEvent,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
+        if let SupervisionEvent::ActorTerminated(actor, ..) = &event {
+            state.children.retain(|(id, _)| *id != actor.get_id());
+        }
         let SupervisionEvent::ActorFailed(actor, error) = event else { return Ok(()) };
         let failed = state.children.iter().position(|(id, _)| *id == actor.get_id());
         let Some(index) = failed else {

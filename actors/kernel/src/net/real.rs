@@ -1,10 +1,11 @@
 //! Sockets of the operating system.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,19 +15,18 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::{Address, PeerAddress};
 
-/// A listening socket.
+/// A listening socket. It belongs to the event loop of the core that first accepts from it.
 #[derive(Debug)]
 pub struct Listener(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Tcp(TcpListener),
+    Tcp { socket: std::net::TcpListener, opened: OnceLock<TcpListener> },
     Unix { listener: UnixListener, path: String },
 }
 
 impl Listener {
     /// Listens on an internet address. An IPv6 address takes IPv6 connections only, so that `*` and `::*` can both be bound.
-    /// Must run on a core.
     pub fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
@@ -36,7 +36,7 @@ impl Listener {
         }
         socket.bind(&address.into())?;
         socket.listen(clamp_backlog(backlog))?;
-        Ok(Self(Kind::Tcp(TcpListener::from_std(socket.into())?)))
+        Ok(Self(Kind::Tcp { socket: socket.into(), opened: OnceLock::new() }))
     }
 
     /// Listens on a Unix socket at `path`, replacing a socket left there by an earlier run. The permissions are set between
@@ -58,8 +58,8 @@ impl Listener {
     /// The next connection.
     pub async fn accept(&self) -> io::Result<(Incoming, PeerAddress)> {
         match &self.0 {
-            Kind::Tcp(listener) => {
-                let (stream, remote) = listener.accept().await?;
+            Kind::Tcp { socket, opened } => {
+                let (stream, remote) = open(socket, opened)?.accept().await?;
                 let local = stream.local_addr()?;
                 let addresses = PeerAddress { remote: Address::Tcp(remote), local: Address::Tcp(local) };
                 Ok((Incoming(IncomingKind::Tcp(stream.into_std()?)), addresses))
@@ -76,24 +76,38 @@ impl Listener {
     /// Where it listens (the port, when 0 was asked for).
     pub fn local_address(&self) -> io::Result<Address> {
         match &self.0 {
-            Kind::Tcp(listener) => Ok(Address::Tcp(listener.local_addr()?)),
+            Kind::Tcp { socket, .. } => Ok(Address::Tcp(socket.local_addr()?)),
             Kind::Unix { path, .. } => Ok(Address::Unix(path.clone())),
+        }
+    }
+
+    /// Ends listening, whoever waits for connections: that fails from now on, and the address is free. Only for internet addresses.
+    pub fn stop(&self) -> io::Result<()> {
+        match &self.0 {
+            Kind::Tcp { socket, .. } => SockRef::from(socket).shutdown(Shutdown::Both),
+            Kind::Unix { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     /// Closes it, and removes the file of a Unix socket.
     pub fn close(self) -> io::Result<()> {
         match self.0 {
-            Kind::Tcp(listener) => {
-                drop(listener);
-                Ok(())
-            }
+            Kind::Tcp { .. } => Ok(()),
             Kind::Unix { listener, path } => {
                 drop(listener);
                 remove_unix_socket(&path)
             }
         }
     }
+}
+
+/// The socket in the event loop of the caller, or of whoever was first.
+fn open<'a>(socket: &std::net::TcpListener, opened: &'a OnceLock<TcpListener>) -> io::Result<&'a TcpListener> {
+    if let Some(listener) = opened.get() {
+        return Ok(listener);
+    }
+    let listener = TcpListener::from_std(socket.try_clone()?)?;
+    Ok(opened.get_or_init(|| listener))
 }
 
 /// Removes a socket's file, and only a socket's: a path given by mistake must not cost the user another file.

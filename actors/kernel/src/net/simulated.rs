@@ -50,6 +50,11 @@ impl Listener {
         Ok(Address::Tcp(self.bound.get().map_or(Ok(self.address), TcpListener::local_addr)?))
     }
 
+    /// A simulated node listens for as long as it lives.
+    pub fn stop(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Closes it.
     pub fn close(self) -> io::Result<()> {
         Ok(())

@@ -79,3 +79,19 @@ fn addresses_read_as_in_redis() {
     assert!(Address::Tcp("[::ffff:127.0.0.1]:1".parse().unwrap()).is_local());
     assert!(!Address::Tcp("10.0.0.1:1".parse().unwrap()).is_local());
 }
+
+#[test]
+fn a_stopped_listener_accepts_nobody_and_frees_its_address() {
+    core::run(async {
+        let listener = Listener::bind_tcp(loopback(), 16).unwrap();
+        let (_client, _served, _) = pair(&listener).await;
+        let Address::Tcp(address) = listener.local_address().unwrap() else { panic!("a TCP address") };
+        assert!(Listener::bind_tcp(address, 16).is_err(), "taken");
+        listener.stop().unwrap();
+        assert!(listener.accept().await.is_err());
+        assert!(connect_tcp(address).await.is_err());
+        let next = Listener::bind_tcp(address, 16).unwrap();
+        let (_client, _served, _) = pair(&next).await;
+    })
+    .unwrap();
+}

@@ -43,6 +43,17 @@ pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Re
             return Err(owned(SetError::failed(*key, reason)));
         }
     }
+    if let Some(key) = change.changed.iter().find(|key| matches!(key, Key::Port | Key::Bind)) {
+        let reason = if *key == Key::Port {
+            "Unable to listen on this port. Check server logs."
+        } else {
+            "Failed to bind to specified addresses."
+        };
+        node.listen_at(&change.settings.config()).map_err(|error| {
+            tracing::warn!("{error}");
+            owned(SetError::failed(*key, reason))
+        })?;
+    }
     perform(&node, &change);
     node.configuration.replace(change.settings);
     client.refresh();
@@ -53,9 +64,7 @@ pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Re
 /// Why this change cannot be made while the server runs.
 fn why_not(key: Key, change: &Change) -> Option<&'static str> {
     let starts_log = key == Key::AppendOnly && change.settings.config().append_only;
-    if matches!(key, Key::Port | Key::Bind) {
-        Some("the addresses to listen on cannot change while the server runs; restart it")
-    } else if key == Key::Dir {
+    if key == Key::Dir {
         Some("the data folder cannot change while the server runs; restart it")
     } else if starts_log {
         Some("the append-only file cannot be started while the server runs; set appendonly in the file and restart")
