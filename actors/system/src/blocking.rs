@@ -55,10 +55,15 @@ impl ClientShared {
         *self.waiter.lock().unwrap_or_else(PoisonError::into_inner) = waiter;
     }
 
+    /// Ends the client's wait; whether it waited.
+    pub(crate) fn stop_wait(&self) -> bool {
+        let waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        waiter.is_some_and(|waiter| waiter.turn(WaiterState::Waiting, WaiterState::Ended))
+    }
+
     /// Ends the client's wait for others; whether it waited.
     pub(crate) fn unblock(&self, ending: Ending) -> bool {
-        let waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let ended = waiter.is_some_and(|waiter| waiter.turn(WaiterState::Waiting, WaiterState::Ended));
+        let ended = self.stop_wait();
         if ended {
             self.inbox.send(ConnectionMessage::Unblocked(ending));
         }
@@ -101,6 +106,10 @@ impl Client {
             shards.shard(self.node.layout.shard_of(&key)).wait(&key, &waiter);
         }
         self.shared.set_waiter(Some(waiter.clone()));
+        if self.shared.close_asap.load(Relaxed) {
+            // It was killed before there was a wait to end.
+            self.shared.stop_wait();
+        }
         self.blocked = Some(Wait { waiter, is_silent: self.reply_mode.is_silent(), retries: false });
     }
 

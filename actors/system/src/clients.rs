@@ -268,9 +268,10 @@ impl ClientShared {
         (now_ms - self.last_interaction_ms.load(Ordering::Relaxed)).max(0) / 1000
     }
 
-    /// Tells the connection to close.
+    /// Tells the connection to close. If it waits in a command, nobody serves that any more: what it was given would be lost.
     pub fn kill(&self) {
         self.close_asap.store(true, Ordering::Relaxed);
+        self.stop_wait();
         self.inbox.send(ConnectionMessage::Kill);
     }
 }

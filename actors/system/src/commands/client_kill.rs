@@ -1,11 +1,15 @@
 //! CLIENT KILL: closes the connections that all filters apply to.
 //!
-//! Others are told through their inbox; what they were about to be sent is dropped. A client that names itself is answered first.
+//! Others are told through their inbox; what they were about to be sent is dropped, and for everybody else they have gone at once.
+//! A client that names itself is answered first.
 
 use crate::client::{Client, Close};
+use crate::clients::ClientShared;
 use crate::commands::client_filter::Filter;
+use crate::node::Node;
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::Shards;
+use std::sync::Arc;
 
 /// CLIENT KILL address, or CLIENT KILL option value \[option value ...\].
 pub fn kill(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
@@ -24,7 +28,7 @@ pub fn kill(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> R
         if other.id == client.shared.id {
             kills_itself = true;
         } else {
-            other.kill();
+            client.node.kill_client(&other);
         }
     }
     if args.len() > 3 {
@@ -40,4 +44,13 @@ pub fn kill(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> R
         client.reply_mode.off(&client.reply);
     }
     Ok(())
+}
+
+impl Node {
+    /// Closes a client's connection. It is not listed, counted or sent anything from here on, though its end is still to come.
+    pub(crate) fn kill_client(&self, shared: &Arc<ClientShared>) {
+        shared.kill();
+        self.clients.remove(shared.id);
+        self.pubsub.unsubscribe_all(&self.layout.hasher, shared);
+    }
 }
