@@ -5,10 +5,12 @@
 //! the simulator, and the log holds what its commands did, never the script.
 
 mod digest;
+mod library;
 mod lua;
 mod script;
 
 pub use digest::{DIGEST_LENGTH, sha1_hex};
+pub use library::{Function, HeaderError, Library, is_name};
 pub use lua::LuaEngine;
 pub use script::{Script, ScriptFlags, ShebangError};
 
@@ -60,6 +62,13 @@ pub enum Callable<'a> {
         /// Its text.
         script: &'a Script,
     },
+    /// A function, as FCALL runs it.
+    Function {
+        /// The library that has it.
+        library: &'a Library,
+        /// Its name, as its library has it.
+        name: &'a str,
+    },
 }
 
 /// A script's run.
@@ -84,7 +93,16 @@ pub trait ScriptEngine {
     /// The fault, as the language words it.
     fn compile(&mut self, digest: &str, script: &Script) -> Result<(), Vec<u8>>;
 
-    /// Runs a script and writes its reply.
+    /// Loads a library whose functions are not known yet, and returns them.
+    ///
+    /// # Errors
+    /// The whole text of the fault.
+    fn load(&mut self, library: &Library, watch: Rc<dyn Watch>, host: &mut dyn Host) -> Result<Vec<Function>, Vec<u8>>;
+
+    /// Forgets the libraries that are not among these.
+    fn keep_libraries(&mut self, ids: &[u64]);
+
+    /// Runs a script or a function and writes its reply.
     ///
     /// # Errors
     /// The whole text of the error that ended it.

@@ -17,6 +17,34 @@ pub struct ScriptFlags {
     pub allow_cross_slot_keys: bool,
 }
 
+impl ScriptFlags {
+    /// Adds a flag by its name; whether there is such a flag.
+    pub fn set(&mut self, name: &str) -> bool {
+        let flag = match name {
+            "no-writes" => &mut self.no_writes,
+            "allow-oom" => &mut self.allow_oom,
+            "allow-stale" => &mut self.allow_stale,
+            "no-cluster" => &mut self.no_cluster,
+            "allow-cross-slot-keys" => &mut self.allow_cross_slot_keys,
+            _ => return false,
+        };
+        *flag = true;
+        true
+    }
+
+    /// The names of those that are set, in the order in which Redis tells them.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.no_writes, "no-writes"),
+            (self.allow_oom, "allow-oom"),
+            (self.allow_stale, "allow-stale"),
+            (self.no_cluster, "no-cluster"),
+            (self.allow_cross_slot_keys, "allow-cross-slot-keys"),
+        ];
+        all.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name)
+    }
+}
+
 /// A first line that cannot be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant is its text")]
@@ -73,13 +101,8 @@ fn parse_line(line: &str) -> Result<ScriptFlags, ShebangError> {
     for word in words {
         let Some(names) = word.strip_prefix("flags=") else { return Err(ShebangError::Option(word.into())) };
         for name in names.split(',').filter(|name| !name.is_empty()) {
-            match name {
-                "no-writes" => flags.no_writes = true,
-                "allow-oom" => flags.allow_oom = true,
-                "allow-stale" => flags.allow_stale = true,
-                "no-cluster" => flags.no_cluster = true,
-                "allow-cross-slot-keys" => flags.allow_cross_slot_keys = true,
-                _ => return Err(ShebangError::Flag(name.into())),
+            if !flags.set(name) {
+                return Err(ShebangError::Flag(name.into()));
             }
         }
     }

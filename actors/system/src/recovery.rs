@@ -10,6 +10,7 @@
 //! the rules of `storage::aof::replay` with a warning; damage anywhere else stops the start, with the byte and what to do.
 
 use crate::node::Node;
+use crate::scripting::{Collision, Libraries, Patience};
 use simurgh_kernel::disk::{Disk, LogFile, Sync};
 use simurgh_kernel::{core, random, time};
 use simurgh_protocol::command::{Command, Lookup, lookup};
@@ -43,6 +44,8 @@ pub enum RecoveryError {
     UnknownCommand { path: String, name: String, offset: u64 },
     #[error("{path}: the record at byte {offset} was refused: {reply}")]
     Refused { path: String, offset: u64, reply: String },
+    #[error("{path}: a library of functions does not load: {error}")]
+    Library { path: String, error: String },
     #[error("{path} was not found although the manifest names it")]
     Missing { path: String },
 }
@@ -76,11 +79,20 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
     };
     let total = bytes_of(disk, &folder, manifest.data_files()).await?;
     node.loading.total_bytes.store(total, Ordering::Relaxed);
-    let mut loader = Loader { node, shards, folder: &folder, done_bytes: 0, continues: None, end: None };
+    let mut loader = Loader {
+        node,
+        shards,
+        folder: &folder,
+        done_bytes: 0,
+        continues: None,
+        end: None,
+        libraries: Libraries::default(),
+    };
     for file in manifest.data_files() {
         loader.load(file, manifest.increments().last() == Some(file)).await?;
     }
     let (sealer, end) = (loader.continues, loader.end);
+    *node.scripting.libraries() = loader.libraries;
     open(node, manifest, &folder, &prefix, sealer, end).await
 }
 
@@ -121,11 +133,22 @@ pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
     let bytes = node.disk.read(&path).await.map_err(disk_error(&path))?;
     let manifest = Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path, error })?;
     let mut loaded = Shard::all(&node.layout);
-    let mut loader = Loader { node, shards: &mut loaded, folder, done_bytes: 0, continues: None, end: None };
+    let mut loader = Loader {
+        node,
+        shards: &mut loaded,
+        folder,
+        done_bytes: 0,
+        continues: None,
+        end: None,
+        libraries: Libraries::default(),
+    };
     for file in manifest.data_files() {
         // Nothing may be cut: the writer has the file open, and what it has written is whole.
         loader.load(file, false).await?;
     }
+    let mut libraries = loader.libraries;
+    libraries.generation += node.scripting.libraries().generation + 1;
+    *node.scripting.libraries() = libraries;
     for (index, mut shard) in loaded.into_iter().enumerate() {
         for database in 0..node.layout.databases {
             let content = shard.take_database(database);
@@ -264,6 +287,8 @@ struct Loader<'a> {
     continues: Option<Sealer>,
     /// What the last file of records was found to be.
     end: Option<End>,
+    /// The libraries of functions so far.
+    libraries: Libraries,
 }
 
 impl Loader<'_> {
@@ -307,8 +332,18 @@ impl Loader<'_> {
             }
             reader.feed(&piece);
             while let Some(item) = reader.next_item(&loading).map_err(failed)? {
-                if let Item::Key { database, key, value, expire_at_ms, .. } = item {
-                    insert(self.node, self.shards, database as usize, &key, value, expire_at_ms);
+                match item {
+                    Item::Key { database, key, value, expire_at_ms, .. } => {
+                        insert(self.node, self.shards, database as usize, &key, value, expire_at_ms);
+                    }
+                    Item::Library { source } => {
+                        let loaded = self.libraries.load(self.node, &source, Collision::Refuse, Patience::Endless);
+                        loaded.map_err(|error| RecoveryError::Library {
+                            path: path.to_owned(),
+                            error: error.to_string(),
+                        })?;
+                    }
+                    Item::Aux { .. } | Item::Resize { .. } | Item::End => {}
                 }
             }
             self.progress(read).await;
@@ -335,13 +370,13 @@ impl Loader<'_> {
             read += piece.len() as u64;
             replay.feed(&piece);
             while let Some(record) = replay.next_record().map_err(failed)? {
-                applier.apply(self.shards, &record, path)?;
+                applier.apply(self.shards, &mut self.libraries, &record, path)?;
             }
             self.progress(read).await;
         }
         let end = replay.finish().map_err(failed)?;
         while let Some(record) = replay.next_record().map_err(failed)? {
-            applier.apply(self.shards, &record, path)?;
+            applier.apply(self.shards, &mut self.libraries, &record, path)?;
         }
         self.continues = end.sealer;
         self.end = Some(end);
@@ -399,7 +434,13 @@ impl Applier {
         }
     }
 
-    fn apply(&mut self, shards: &mut Vec<Shard>, record: &Record<'_>, path: &str) -> Result<(), RecoveryError> {
+    fn apply(
+        &mut self,
+        shards: &mut Vec<Shard>,
+        libraries: &mut Libraries,
+        record: &Record<'_>,
+        path: &str,
+    ) -> Result<(), RecoveryError> {
         self.ranges.clear();
         self.buffer.clear();
         for word in record.arguments.from(0) {
@@ -408,6 +449,15 @@ impl Applier {
         }
         let args = Args::new(&self.buffer, &self.ranges);
         let found = lookup(args.at(0), args.get(1));
+        if let Lookup::Found(command) = found
+            && let Some(applied) = crate::commands::function::replay(&self.node, command, &args, libraries)
+        {
+            return applied.map_err(|error| RecoveryError::Refused {
+                path: path.to_owned(),
+                offset: record.offset,
+                reply: error.to_string(),
+            });
+        }
         let Lookup::Found(Command::Data(command)) = found else {
             let name = String::from_utf8_lossy(args.at(0)).into_owned();
             return Err(RecoveryError::UnknownCommand { path: path.to_owned(), name, offset: record.offset });

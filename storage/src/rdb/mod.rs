@@ -3,6 +3,7 @@
 //! ```text
 //! "REDIS0010" | "VALKEY080"                       9 bytes: who, and which version
 //! FA name value                                   auxiliary fields (string.rs)
+//! F5 text                                         a library of functions (functions.rs)
 //! FE database   FB keys expires                   start of a database (length.rs)
 //! [FC ms | FD s] [F8 idle | F9 freq] type key value
 //! FF crc64                                        end, and the sum of everything before it (crc64.rs)
@@ -11,6 +12,7 @@
 pub mod crc64;
 pub mod cursor;
 pub mod dump;
+pub mod functions;
 pub mod kind;
 pub mod length;
 pub mod lzf;

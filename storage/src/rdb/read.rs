@@ -42,6 +42,11 @@ pub enum Item<'a> {
         /// Keys that expire.
         expires: u64,
     },
+    /// A library of functions.
+    Library {
+        /// Its text.
+        source: Cow<'a, [u8]>,
+    },
     /// A key with its value.
     Key {
         /// The database.
@@ -267,7 +272,11 @@ impl State {
                 self.ended = true;
                 return Ok(Step::Item(Item::End));
             }
-            opcode::FUNCTION | opcode::FUNCTION_EARLY => return Err(Refusal::Unsupported("function library")),
+            opcode::FUNCTION => {
+                let source = read_string(cursor, loading.string_bytes_max)?;
+                return Ok(Step::Item(Item::Library { source }));
+            }
+            opcode::FUNCTION_EARLY => return Err(Refusal::Unsupported("function of before Redis 7.0")),
             opcode::MODULE_AUX => return Err(Refusal::Unsupported("module's data")),
             kind => return self.read_key(kind, cursor, loading),
         }

@@ -61,6 +61,11 @@ impl Writer {
         });
     }
 
+    /// A library of functions; they stand before the keys.
+    pub fn library(&mut self, out: &mut Vec<u8>, source: &[u8]) {
+        self.append(out, |out| super::functions::write_library(out, source));
+    }
+
     /// The keys that follow are of this database, about so many, so many of them expiring.
     pub fn database(&mut self, out: &mut Vec<u8>, database: u32, keys: u64, expires: u64) {
         self.append(out, |out| {

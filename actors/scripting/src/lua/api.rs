@@ -81,14 +81,22 @@ pub(super) fn call(
     }
 }
 
-/// The library, but for `call` and `pcall`, which each run adds.
-pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
+/// What a library may use while it is loaded, but for what registers functions.
+pub(super) fn load_table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("REDIS_VERSION", VERSION)?;
     table.raw_set("REDIS_VERSION_NUM", VERSION_NUMBER)?;
     for (level, name) in ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"].into_iter().enumerate() {
         table.raw_set(name, level)?;
     }
+    let state = shared.clone();
+    table.raw_set("log", lua.create_function(move |lua, args: MultiValue| log(lua, &state, &args))?)?;
+    Ok(table)
+}
+
+/// The library, but for `call` and `pcall`, which each run adds.
+pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
+    let table = load_table(lua, shared)?;
     let targets = [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
     for (name, value) in targets {
         table.raw_set(name, value)?;
@@ -104,13 +112,11 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     table.raw_set("debug", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
     let state = shared.clone();
     table.raw_set("setresp", lua.create_function(move |lua, args: MultiValue| setresp(lua, &state, &args))?)?;
-    let state = shared.clone();
-    table.raw_set("log", lua.create_function(move |lua, args: MultiValue| log(lua, &state, &args))?)?;
     Ok(table)
 }
 
 /// A string or a number as text.
-fn text_of(value: &Value) -> Option<Vec<u8>> {
+pub(super) fn text_of(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::String(text) => Some(text.as_bytes().to_vec()),
         Value::Integer(number) => Some(number.to_string().into_bytes()),

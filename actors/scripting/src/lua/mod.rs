@@ -10,12 +10,14 @@ mod api;
 mod bit;
 mod cjson;
 mod cmsgpack;
+mod library;
 mod number;
 mod raise;
 mod random;
 mod reply;
 mod structure;
 
+use crate::library::{Function as Registered, Library};
 use crate::{Callable, Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
 use mlua::{ChunkMode, Error, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
 use raise::Raised;
@@ -54,6 +56,7 @@ pub struct LuaEngine {
     sweep: Function,
     /// The settings of `cjson`.
     json: cjson::Shared,
+    libraries: library::Libraries,
     compiled: BTreeMap<String, Function>,
 }
 
@@ -70,6 +73,18 @@ impl LuaEngine {
     /// The text of what failed: there is no memory for it.
     pub fn new() -> Result<Self, String> {
         Self::build().map_err(|error| error.to_string())
+    }
+
+    /// An engine for functions: there are some parts of `redis` that only scripts have.
+    ///
+    /// # Errors
+    /// As of [`LuaEngine::new`].
+    pub fn for_functions() -> Result<Self, String> {
+        let engine = Self::new()?;
+        for name in ["breakpoint", "debug", "replicate_commands"] {
+            engine.redis.raw_set(name, Value::Nil).map_err(|error| error.to_string())?;
+        }
+        Ok(engine)
     }
 
     fn build() -> mlua::Result<Self> {
@@ -102,7 +117,10 @@ impl LuaEngine {
             known,
         );
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("=sandbox").into_function()?;
-        let (outer, globals, run, sweep): (Table, Table, Function, Function) = sandbox.call(arguments)?;
+        let (outer, globals, run, sweep, protect): (Table, Table, Function, Function, Function) =
+            sandbox.call(arguments)?;
+        let parts = (&protect, &globals, missing(&lua)?, locate(&lua, &shared)?);
+        let libraries = library::Libraries::new(&lua, &shared, parts)?;
         lua.set_globals(outer)?;
         let watching = shared.clone();
         lua.set_global_hook(HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_LOOK), move |_, _| {
@@ -110,35 +128,48 @@ impl LuaEngine {
             watching.is_killed.set(watching.is_killed.get() || is_killed);
             if watching.is_killed.get() { Err(Error::external(Raised::Killed)) } else { Ok(VmState::Continue) }
         })?;
-        Ok(Self { lua, shared, globals, redis, run, sweep, json, compiled: BTreeMap::new() })
+        Ok(Self { lua, shared, globals, redis, run, sweep, json, libraries, compiled: BTreeMap::new() })
     }
 
-    fn load(&mut self, digest: &str, script: &Script) -> Result<Function, Vec<u8>> {
+    fn script(&mut self, digest: &str, script: &Script) -> Result<Function, Vec<u8>> {
         if let Some(known) = self.compiled.get(digest) {
             return Ok(known.clone());
         }
         if self.compiled.len() >= COMPILED_MAX {
             self.compiled.clear();
         }
-        if script.body().starts_with(b"\x1b") {
-            return Err(b"user_script:1: unexpected symbol near 'char(27)'".to_vec());
-        }
-        // In Lua 5.1 the collector could take what the parser still holds (CVE-2025-49844).
-        self.lua.gc_stop();
-        let chunk = self.lua.load(script.body()).set_name("@user_script").set_mode(ChunkMode::Text).into_function();
-        self.lua.gc_restart();
-        let chunk = chunk.map_err(|error| match error {
-            Error::SyntaxError { message, .. } => message.into_bytes(),
-            other => other.to_string().into_bytes(),
-        })?;
+        let chunk = self.parse(script.body(), "@user_script", None)?;
         self.compiled.insert(digest.to_owned(), chunk.clone());
         Ok(chunk)
     }
 
-    /// Runs a compiled script: whether it succeeded, and its value or the text of its error.
+    /// Reads a text without running it.
+    fn parse(&self, text: &[u8], name: &str, environment: Option<&Table>) -> Result<Function, Vec<u8>> {
+        if text.starts_with(b"\x1b") {
+            return Err(format!("{}:1: unexpected symbol near 'char(27)'", name.trim_start_matches('@')).into_bytes());
+        }
+        // In Lua 5.1 the collector could take what the parser still holds (CVE-2025-49844).
+        self.lua.gc_stop();
+        let mut chunk = self.lua.load(text).set_name(name).set_mode(ChunkMode::Text);
+        if let Some(environment) = environment {
+            chunk = chunk.set_environment(environment.clone());
+        }
+        let chunk = chunk.into_function();
+        self.lua.gc_restart();
+        chunk.map_err(|error| match error {
+            Error::SyntaxError { message, .. } => message.into_bytes(),
+            other => other.to_string().into_bytes(),
+        })
+    }
+
+    /// Runs what is compiled: whether it succeeded, and its value or the text of its error.
     fn execute(&self, chunk: &Function, run: &Run<'_>, host: &mut dyn Host) -> mlua::Result<(bool, Value)> {
-        self.globals.raw_set("KEYS", self.words(run.keys)?)?;
-        self.globals.raw_set("ARGV", self.words(run.args)?)?;
+        let (keys, args) = (self.words(run.keys)?, self.words(run.args)?);
+        let is_function = matches!(run.callable, Callable::Function { .. });
+        if !is_function {
+            self.globals.raw_set("KEYS", &keys)?;
+            self.globals.raw_set("ARGV", &args)?;
+        }
         let host = RefCell::new(host);
         let request = RefCell::new(api::Request::default());
         self.lua.scope(|scope| {
@@ -151,7 +182,7 @@ impl LuaEngine {
             })?;
             self.redis.raw_set("call", call)?;
             self.redis.raw_set("pcall", pcall)?;
-            self.run.call(chunk)
+            if is_function { self.libraries.run.call((chunk, keys, args)) } else { self.run.call(chunk) }
         })
     }
 
@@ -163,14 +194,14 @@ impl LuaEngine {
         Ok(table)
     }
 
-    fn prepare(&self, run: &Run<'_>) {
+    fn prepare(&self, watch: Rc<dyn Watch>, seed: u32) {
         let shared = &self.shared;
-        *shared.watch.borrow_mut() = Some(run.watch.clone());
+        *shared.watch.borrow_mut() = Some(watch);
         self.json.reset();
         shared.is_killed.set(false);
         *shared.error.borrow_mut() = None;
         shared.protocol.set(Protocol::Resp2);
-        shared.random.set(random::seeded(run.seed));
+        shared.random.set(random::seeded(seed));
         // A script may have stopped it.
         self.lua.gc_restart();
     }
@@ -187,6 +218,11 @@ impl LuaEngine {
         }
     }
 
+    /// The text of the error that ended what ran, without its place.
+    fn fault_text(&self, fault: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+        self.shared.error.borrow_mut().take().map_or_else(fault, |(text, _)| text)
+    }
+
     /// The line that tells of the error that ended a script: its text, the script, the place. Where nothing could be noted
     /// (no memory), `fault` is all there is.
     fn describe(&self, digest: &str, fault: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
@@ -198,21 +234,36 @@ impl LuaEngine {
 
 impl ScriptEngine for LuaEngine {
     fn compile(&mut self, digest: &str, script: &Script) -> Result<(), Vec<u8>> {
-        self.load(digest, script).map(|_| ())
+        self.script(digest, script).map(|_| ())
+    }
+
+    fn load(
+        &mut self,
+        library: &Library,
+        watch: Rc<dyn Watch>,
+        host: &mut dyn Host,
+    ) -> Result<Vec<Registered>, Vec<u8>> {
+        self.load_library(library, watch, host)
+    }
+
+    fn keep_libraries(&mut self, ids: &[u64]) {
+        self.libraries.keep(ids);
     }
 
     fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>> {
-        let Callable::Script { digest, script } = run.callable;
-        let chunk = self.load(digest, script)?;
-        self.prepare(run);
+        let (name, chunk) = match run.callable {
+            Callable::Script { digest, script } => (digest, self.script(digest, script)?),
+            Callable::Function { library, name } => (name, self.function(library, name, &run.watch, host)?),
+        };
+        self.prepare(run.watch.clone(), run.seed);
         let ended = self.execute(&chunk, run, host);
         let outcome = match ended {
             Ok((true, value)) => {
                 reply::write(&value, reply, self.shared.protocol.get());
                 Ok(())
             }
-            Ok((false, fault)) => Err(self.describe(digest, || raise::text_of(&fault))),
-            Err(error) => Err(self.describe(digest, || format!("ERR {}", raise::first_line(&error)).into_bytes())),
+            Ok((false, fault)) => Err(self.describe(name, || raise::text_of(&fault))),
+            Err(error) => Err(self.describe(name, || format!("ERR {}", raise::first_line(&error)).into_bytes())),
         };
         self.tidy_up(host);
         outcome
@@ -226,6 +277,9 @@ impl ScriptEngine for LuaEngine {
 /// A global that there is not.
 fn missing(lua: &Lua) -> mlua::Result<Function> {
     lua.create_function(|lua, (_, name): (Value, Value)| -> mlua::Result<()> {
+        if !matches!(name, Value::String(_) | Value::Integer(_) | Value::Number(_)) {
+            return Err(raise::fault(lua, "Second argument to luaProtectedTableError must be a string or number"));
+        }
         let name = name.to_string().unwrap_or_default();
         Err(raise::fault(lua, &format!("Script attempted to access nonexistent global variable '{name}'")))
     })

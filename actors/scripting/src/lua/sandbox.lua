@@ -201,4 +201,4 @@ local function run(script)
   return xpcall(script, locate)
 end
 
-return outer, globals, run, sweep
+return outer, globals, run, sweep, protect

@@ -139,6 +139,8 @@ fn ratio(part: usize, whole: usize) -> f64 {
 pub fn stats(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
     let picture = look(client, shards);
     let figures = picture.allocator;
+    let scripts = client.node.scripting.figures();
+    let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let numbers = [
         ("peak.allocated", picture.peak),
         ("total.allocated", picture.used),
@@ -149,9 +151,9 @@ pub fn stats(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
         ("clients.normal", picture.clients),
         ("cluster.links", 0),
         ("aof.buffer", picture.log),
-        ("lua.caches", 0),
-        ("functions.caches", 0),
-        ("script.VMs", 0),
+        ("lua.caches", bytes(scripts.scripts)),
+        ("functions.caches", bytes(scripts.libraries)),
+        ("script.VMs", bytes(scripts.script_engine + scripts.function_engine)),
     ];
     let more = [
         ("overhead.db.hashtable.lut", picture.tables),

@@ -25,7 +25,7 @@ const HELP: [&str; 14] = [
     "    Load a script into the scripts cache without executing it.",
 ];
 
-const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
+pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
                           either wait the script termination or kill the server in a hard way using the SHUTDOWN \
                           NOSAVE command.";
 

@@ -2,7 +2,7 @@
 //! held, and what its commands changed stands between MULTI and EXEC in the log.
 
 use crate::client::Client;
-use crate::scripting::{Rules, execute, with_engine};
+use crate::scripting::{Engines, Rules, execute, with_engine};
 use simurgh_protocol::command::CommandFlags;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
@@ -94,7 +94,7 @@ pub(crate) fn digest_of(word: &[u8]) -> Option<String> {
 /// Reads a script that is not kept yet.
 pub(crate) fn read(client: &Client, digest: &str, source: &[u8]) -> Result<Arc<Script>, CommandError> {
     let script = Script::new(source).map_err(|error| CommandError::Owned(error.to_string()))?;
-    with_engine(&client.node, |engine| {
+    with_engine(&client.node, Engines::Scripts, |engine| {
         engine.compile(digest, &script).map_err(|fault| {
             let text = [b"ERR Error compiling script (new function): ".as_slice(), &fault].concat();
             CommandError::Repeats(text.into())
@@ -104,7 +104,7 @@ pub(crate) fn read(client: &Client, digest: &str, source: &[u8]) -> Result<Arc<S
 }
 
 /// What a script with these flags may do now.
-fn rules(client: &Client, flags: ScriptFlags, is_ro: bool) -> Result<Rules, CommandError> {
+pub(crate) fn rules(client: &Client, flags: ScriptFlags, is_ro: bool) -> Result<Rules, CommandError> {
     let has_no_room = client.is_without_room();
     if !flags.are_given {
         return Ok(Rules { reads_only: is_ro, has_no_room });
@@ -117,9 +117,7 @@ fn rules(client: &Client, flags: ScriptFlags, is_ro: bool) -> Result<Rules, Comm
         return Err(CommandError::Owned(format!("MISCONF Errors writing to the AOF file: {why}")));
     }
     if has_no_room && !flags.allow_oom && !flags.no_writes {
-        return Err(CommandError::Text(
-            "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
-        ));
+        return Err(CommandError::Text("OOM command not allowed when used memory > 'maxmemory'."));
     }
     Ok(Rules { reads_only: is_ro || flags.no_writes, has_no_room: has_no_room && !flags.allow_oom })
 }

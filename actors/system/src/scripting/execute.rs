@@ -1,7 +1,7 @@
 //! The run of a script or function: as a transaction does, it runs with its shards held, and what its commands changed stands between
 //! MULTI and EXEC in the log.
 
-use super::{Rules, ScriptHost, Watcher, with_engine};
+use super::{Engines, Rules, ScriptHost, Watcher, with_engine};
 use crate::client::Client;
 use simurgh_protocol::{CommandError, Reply};
 use simurgh_scripting::{Callable, Run, ScriptEngine};
@@ -32,10 +32,14 @@ pub(crate) fn execute(
     client.executing = Some(executing.unwrap_or(0));
     let in_script = std::mem::replace(&mut client.in_script, true);
     node.scripting.running.begin(client.shared.core);
-    let outcome = with_engine(&node, |engine| {
+    let (which, engine_bytes) = match run.callable {
+        Callable::Script { .. } => (Engines::Scripts, &node.scripting.engine_bytes),
+        Callable::Function { .. } => (Engines::Functions, &node.scripting.function_engine_bytes),
+    };
+    let outcome = with_engine(&node, which, |engine| {
         let mut host = ScriptHost::new(client, shards, rules);
         let ended = engine.run(&run, &mut host, &mut reply);
-        node.scripting.engine_bytes.store(engine.memory() as u64, Relaxed);
+        engine_bytes.store(engine.memory() as u64, Relaxed);
         ended.map_err(|text| CommandError::Repeats(text.into()))
     });
     node.scripting.running.end();

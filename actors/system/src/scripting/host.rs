@@ -83,11 +83,16 @@ impl Host for ScriptHost<'_> {
     }
 
     fn log(&mut self, level: LogLevel, text: &[u8]) {
-        let text = String::from_utf8_lossy(text);
-        match level {
-            LogLevel::Debug => tracing::debug!("{text}"),
-            LogLevel::Verbose | LogLevel::Notice => tracing::info!("{text}"),
-            LogLevel::Warning => tracing::warn!("{text}"),
-        }
+        write_line(level, text);
+    }
+}
+
+/// A line of `redis.log`.
+pub(super) fn write_line(level: LogLevel, text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    match level {
+        LogLevel::Debug => tracing::debug!("{text}"),
+        LogLevel::Verbose | LogLevel::Notice => tracing::info!("{text}"),
+        LogLevel::Warning => tracing::warn!("{text}"),
     }
 }

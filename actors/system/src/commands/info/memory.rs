@@ -29,15 +29,7 @@ pub(super) fn memory(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("allocator_resident", figures.resident);
     lines.field("allocator_muzzy", figures.muzzy);
     lines.bytes("total_system_memory", about().machine_memory);
-    let (engine, scripts) = (node.scripting.engine_bytes.load(Relaxed), node.scripting.cache().bytes() as u64);
-    lines.bytes("used_memory_lua", engine);
-    lines.field("used_memory_vm_eval", engine);
-    lines.field("used_memory_scripts_eval", scripts);
-    lines.field("number_of_cached_scripts", node.scripting.cache().len());
-    lines.zeros(&["number_of_functions", "number_of_libraries", "used_memory_vm_functions"]);
-    lines.bytes("used_memory_vm_total", engine);
-    lines.field("used_memory_functions", 0);
-    lines.bytes("used_memory_scripts", scripts);
+    scripts(node, lines);
     lines.bytes("maxmemory", live.config.max_memory_bytes);
     lines.field("maxmemory_policy", live.config.max_memory_policy.name());
     let (allocated, active, mapped) = (figures.allocated as u64, figures.active as u64, figures.resident as u64);
@@ -73,4 +65,19 @@ fn excess(lines: &mut Lines, [ratio_name, bytes_name]: [&str; 2], whole: u64, pa
 
 pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{:.2}%", if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 })
+}
+
+/// Scripts and functions: the engines' memory, and that of their texts.
+fn scripts(node: &crate::node::Node, lines: &mut Lines) {
+    let figures = node.scripting.figures();
+    lines.bytes("used_memory_lua", figures.script_engine);
+    lines.field("used_memory_vm_eval", figures.script_engine);
+    lines.field("used_memory_scripts_eval", figures.scripts);
+    lines.field("number_of_cached_scripts", node.scripting.cache().len());
+    lines.field("number_of_functions", figures.function_count);
+    lines.field("number_of_libraries", figures.library_count);
+    lines.field("used_memory_vm_functions", figures.function_engine);
+    lines.bytes("used_memory_vm_total", figures.script_engine + figures.function_engine);
+    lines.field("used_memory_functions", figures.libraries);
+    lines.bytes("used_memory_scripts", figures.scripts + figures.libraries);
 }
