@@ -98,6 +98,30 @@ fn old_files_and_switched_off_sums() {
     assert_eq!(read(&bytes, 9).unwrap().0, keys);
 }
 
+/// A library is one entry, whatever pieces it comes in.
+#[test]
+fn libraries_are_read_back() {
+    let origin = Origin { version: "8.2.3", created_s: 0, used_memory_bytes: 0, is_aof_base: false };
+    let mut bytes = Vec::new();
+    let mut writer = Writer::begin(&mut bytes, &origin);
+    writer.library(&mut bytes, b"#!lua name=a\n");
+    writer.end(&mut bytes);
+    let (fixture, mut reader, mut found) = (Fixture::new(), Reader::default(), Vec::new());
+    for piece in bytes.chunks(1).chain([&[][..]]) {
+        reader.feed(piece);
+        if piece.is_empty() {
+            reader.finish();
+        }
+        while let Some(item) = reader.next_item(&fixture.loading()).unwrap() {
+            if let Item::Library { source } = item {
+                found.push(source.into_owned());
+            }
+        }
+    }
+    assert!(reader.is_ended());
+    assert_eq!(found, [b"#!lua name=a\n"]);
+}
+
 #[test]
 fn refused_by_name_and_offset() {
     let after_header = |entry: &[u8]| read(&[b"REDIS0011", entry].concat(), 100).unwrap_err();
@@ -106,8 +130,8 @@ fn refused_by_name_and_offset() {
         "this file holds a module value at byte 9: that type is not built yet"
     );
     assert_eq!(
-        after_header(b"\xf5\x01x").to_string(),
-        "this file holds a function library at byte 9: that type is not built yet"
+        after_header(b"\xf6\x01x").to_string(),
+        "this file holds a function of before Redis 7.0 at byte 9: that type is not built yet"
     );
     assert_eq!(after_header(b"\xf7"), ReadError::Unsupported { name: "module's data", offset: 9 });
     assert_eq!(after_header(b"\x63"), ReadError::Unknown { code: 0x63, offset: 9 });
