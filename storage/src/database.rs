@@ -173,6 +173,17 @@ impl Database {
         self.insert_entry(key, value.into_entry(key.bytes, expires_at, access));
     }
 
+    /// Makes room for so many keys, if there are none yet: tables that are as large as they will be are not made anew as they fill.
+    pub fn reserve(&mut self, keys: usize) {
+        let each = keys / self.slots.len().max(1);
+        if each == 0 || !self.tables.is_empty() {
+            return;
+        }
+        self.tables.resize_with(self.slots.len(), || SlotTable::with_room(each));
+        self.groups.resize(self.slots.len().div_ceil(GROUP), 0);
+        self.bytes += self.tables.iter().map(SlotTable::bytes).sum::<usize>();
+    }
+
     /// Adds an entry whose key is not there.
     pub(crate) fn insert_entry(&mut self, key: &Key<'_>, entry: Entry) {
         if self.tables.is_empty() {

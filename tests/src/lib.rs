@@ -10,6 +10,7 @@
 pub mod case_file;
 pub mod case_runner;
 pub mod client;
+pub mod everything;
 pub mod grammar;
 pub mod minimise;
 pub mod outcome;

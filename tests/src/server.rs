@@ -78,6 +78,36 @@ pub fn is_ours_built() -> bool {
     built
 }
 
+/// Whether an oracle is installed. On CI its absence is a failure and not a skip.
+///
+/// # Panics
+/// On CI, without it.
+#[must_use]
+pub fn is_oracle_installed(name: &str) -> bool {
+    let installed = oracle(name).is_ok();
+    assert!(installed || std::env::var_os("CI").is_none(), "{name} is not installed on CI");
+    if !installed {
+        eprintln!("skipped: no {name}");
+    }
+    installed
+}
+
+/// Runs a tool of our binary: whether it was content, and what it printed.
+///
+/// # Panics
+/// If there is no binary.
+#[must_use]
+pub fn our_tool(words: &[&str]) -> (bool, String) {
+    let path = Program::Ours.path().expect("ours has a path");
+    let mut command = Command::new(path);
+    for variable in HARNESS_VARIABLES {
+        command.env_remove(variable);
+    }
+    let output = command.args(words).output().expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
 /// The repository's top folder.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the repository").to_owned()

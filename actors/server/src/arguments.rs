@@ -15,6 +15,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use crate::tool::Tool;
+
 use simurgh_protocol::config::{Line, Origin, VARIABLE_PREFIX};
 use simurgh_protocol::quoted::{quote, split_quoted};
 
@@ -27,13 +29,8 @@ pub enum Start {
     PrintConfig(Sources),
     /// A list of what in the configuration has no effect or stops the start.
     CheckConfig(Sources),
-    /// The state of a log, which is mended with `fix`.
-    CheckAof {
-        /// Cut a torn end off.
-        fix: bool,
-        /// The manifest, or a file of the log.
-        file: PathBuf,
-    },
+    /// Something done to files, without a server.
+    Tool(Tool),
     /// How to use the program.
     Help,
     /// Which version it is.
@@ -65,9 +62,9 @@ pub enum ArgumentsError {
     /// A quote was left open.
     #[error("unbalanced quotes in '{0}'")]
     Quotes(String),
-    /// `check-aof` without a file, or with too many.
-    #[error("usage: simurgh check-aof [--fix] FILE")]
-    CheckAof,
+    /// A tool that was asked for without what it needs.
+    #[error("usage: simurgh {0}")]
+    Usage(&'static str),
 }
 
 /// Reads the command line (with the program's name in front) and the environment.
@@ -77,7 +74,7 @@ pub fn parse(
 ) -> Result<Start, ArgumentsError> {
     let words: Vec<Vec<u8>> = arguments.into_iter().skip(1).map(OsStringExt::into_vec).collect();
     match words.split_first() {
-        Some((first, rest)) if first == b"check-aof" => parse_check_aof(rest),
+        Some((first, rest)) if Tool::usage(first).is_some() => parse_tool(first, rest),
         Some((first, rest)) if first == b"check-config" => {
             let (start, sources) = parse_options(rest, ours(variables))?;
             Ok(start.unwrap_or(Asked::CheckConfig).with(sources))
@@ -89,14 +86,13 @@ pub fn parse(
     }
 }
 
-fn parse_check_aof(words: &[Vec<u8>]) -> Result<Start, ArgumentsError> {
-    let (fixes, files): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = words.iter().partition(|word| *word == b"--fix");
-    match (files.as_slice(), fixes.len()) {
-        ([file], 0 | 1) if !file.starts_with(b"-") => {
-            Ok(Start::CheckAof { fix: !fixes.is_empty(), file: OsString::from_vec((*file).clone()).into() })
+fn parse_tool(name: &[u8], words: &[Vec<u8>]) -> Result<Start, ArgumentsError> {
+    match words {
+        [flag] if is_help(flag) => Ok(Start::Help),
+        _ => {
+            let usage = Tool::usage(name).unwrap_or_default();
+            Tool::parse(name, words).map(Start::Tool).ok_or(ArgumentsError::Usage(usage))
         }
-        ([flag], 0) if is_help(flag) => Ok(Start::Help),
-        _ => Err(ArgumentsError::CheckAof),
     }
 }
 
@@ -238,6 +234,7 @@ Simurgh, a server that Redis clients speak to.
 Usage: simurgh [FILE] [--NAME VALUE...]... [-]
        simurgh check-config [FILE] [--NAME VALUE...]...
        simurgh check-aof [--fix] FILE
+       simurgh check-rdb FILE
 
 FILE is a redis.conf. Every directive in it may also be an option, or a variable of the environment that begins
 with SIMURGH_. Options win over variables, variables over standard input and that over the file.
@@ -258,7 +255,8 @@ Options:
 
 Commands:
   check-config   List what in a configuration has no meaning here and what would stop the start
-  check-aof      Check an append-only file; with --fix, cut off a torn end
+  check-aof      Check an append-only file, or all that a manifest names; with --fix, cut off a torn end
+  check-rdb      Tell what is in an RDB file and whether it would load
 
 Exit codes:
   0   The server was asked to end and kept all data; or the check found nothing that stops a start
@@ -277,7 +275,7 @@ mod tests {
     fn sources(words: &[&str]) -> Sources {
         match start(words).unwrap() {
             Start::Serve(sources) | Start::PrintConfig(sources) | Start::CheckConfig(sources) => sources,
-            other @ (Start::CheckAof { .. } | Start::Help | Start::Version) => panic!("{other:?}"),
+            other @ (Start::Tool(_) | Start::Help | Start::Version) => panic!("{other:?}"),
         }
     }
 
@@ -345,7 +343,7 @@ mod tests {
 
     #[test]
     fn check_aof_takes_one_file() {
-        let check = |fix| Ok(Start::CheckAof { fix, file: "a.manifest".into() });
+        let check = |fix| Ok(Start::Tool(Tool::CheckAof { fix, file: "a.manifest".into() }));
         assert_eq!(start(&["check-aof", "a.manifest"]), check(false));
         assert_eq!(start(&["check-aof", "--fix", "a.manifest"]), check(true));
         assert_eq!(start(&["check-aof", "a.manifest", "--fix"]), check(true));
@@ -353,7 +351,7 @@ mod tests {
         for words in
             [&["check-aof"][..], &["check-aof", "a", "b"], &["check-aof", "--fox", "a"], &["check-aof", "--fix"]]
         {
-            assert_eq!(start(words), Err(ArgumentsError::CheckAof));
+            assert_eq!(start(words), Err(ArgumentsError::Usage("check-aof [--fix] FILE")));
         }
     }
 

@@ -1,8 +1,11 @@
-//! `simurgh check-aof [--fix] FILE`: how far a file of the log is good, and, when asked, cuts it there.
-#![expect(clippy::disallowed_methods, reason = "a tool that reads one file, not a part of the node")]
+//! `simurgh check-aof [--fix] FILE`: how far a file of the log is good, and, when asked, cuts it there. Of a manifest, all files that
+//! it names are looked at, bases too, and whether each goes on from the one before.
+#![expect(clippy::disallowed_methods, reason = "a tool that reads files, not a part of the node")]
 
 use anyhow::Context as _;
-use simurgh_storage::aof::check::{Check, Verdict};
+use simurgh_storage::aof::check::{Check, Report, Verdict};
+use simurgh_storage::aof::manifest::Manifest;
+use simurgh_storage::aof::seal::Sealer;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -10,10 +13,44 @@ use std::path::Path;
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 
-/// Reports on the file; whether it is good, or has been made good.
+/// Reports on the file, or on those that a manifest names; whether all is good, or has been made good.
 pub fn check_aof(path: &Path, fix: bool, out: &mut impl Write) -> anyhow::Result<bool> {
+    if path.extension().is_some_and(|extension| extension == "manifest") {
+        return check_all(path, fix, out);
+    }
+    let report = read(path, None)?;
+    writeln!(out, "{report}")?;
+    mend(path, &report, fix, out)
+}
+
+/// Checks every file that counts. Only the last may have a torn end: the server cuts no other.
+fn check_all(path: &Path, fix: bool, out: &mut impl Write) -> anyhow::Result<bool> {
+    let text = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
+    let manifest = Manifest::parse(&text).with_context(|| format!("{}", path.display()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let files: Vec<_> = manifest.data_files().collect();
+    let (mut sealer, mut is_good) = (None, true);
+    for (index, file) in files.iter().enumerate() {
+        let path = folder.join(&file.name);
+        writeln!(out, "--- {}", file.name)?;
+        let report = read(&path, sealer)?;
+        writeln!(out, "{report}")?;
+        sealer = report.sealer.or(sealer);
+        if index + 1 == files.len() {
+            is_good &= mend(&path, &report, fix, out)?;
+        } else if report.verdict != Verdict::Sound {
+            writeln!(out, "this is not the last file, so cutting it would not help: nothing that follows would fit")?;
+            is_good = false;
+        }
+    }
+    writeln!(out, "--- {}: {}", path.display(), if is_good { "all good" } else { "NOT good" })?;
+    Ok(is_good)
+}
+
+/// Reads one file; `continues` is where the log stood at the end of the one before.
+pub fn read(path: &Path, continues: Option<Sealer>) -> anyhow::Result<Report> {
     let mut file = File::open(path).with_context(|| format!("{}", path.display()))?;
-    let (mut check, mut piece) = (Check::default(), vec![0; PIECE]);
+    let (mut check, mut piece) = (Check::after(continues), vec![0; PIECE]);
     loop {
         let count = file.read(&mut piece)?;
         if count == 0 {
@@ -21,8 +58,10 @@ pub fn check_aof(path: &Path, fix: bool, out: &mut impl Write) -> anyhow::Result
         }
         check.feed(&piece[..count]);
     }
-    let report = check.finish();
-    writeln!(out, "{report}")?;
+    Ok(check.finish())
+}
+
+fn mend(path: &Path, report: &Report, fix: bool, out: &mut impl Write) -> anyhow::Result<bool> {
     let Some(length) = report.cut_to() else { return Ok(report.verdict == Verdict::Sound) };
     if !fix {
         writeln!(out, "make a backup, then run this with --fix to cut the file to {length} bytes")?;

@@ -4,10 +4,12 @@ mod allocator;
 mod arguments;
 mod check_aof;
 mod check_config;
+mod check_rdb;
 mod load;
 mod logging;
 mod print_config;
 mod serve;
+mod tool;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -35,8 +37,8 @@ fn run() -> anyhow::Result<ExitCode> {
             let starts = check_config::check_config(&sources, &mut out)?;
             return Ok(if starts { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Start::CheckAof { fix, file } => {
-            let is_good = check_aof::check_aof(&file, fix, &mut out)?;
+        Start::Tool(tool) => {
+            let is_good = tool.run(&mut out)?;
             return Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Start::Serve(sources) => {

@@ -9,11 +9,14 @@ use simurgh_kernel::core;
 use simurgh_kernel::disk::PlainDisk;
 use simurgh_kernel::signal::Signals;
 use simurgh_protocol::config::{AppendFsync, Config, Supervised};
-use simurgh_system::node::{Node, Options};
+use simurgh_system::node::{Node, Options, RecoveryError, StartError};
+use std::future::poll_fn;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// Serves until it is told to stop.
 pub fn serve(sources: &Sources) -> anyhow::Result<()> {
@@ -48,14 +51,22 @@ fn data_folder(config: &Config) -> anyhow::Result<PathBuf> {
 async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<()> {
     let mut signals = Signals::catch()?;
     banner(&config, &folder);
-    let running = Node::start(Options {
+    let start = Node::start(Options {
         settings: loaded.settings,
         config_file: loaded.file.map(|file| file.to_string_lossy().into_owned()),
         disk: Arc::new(if config.log_io_uring { PlainDisk::with_ring(&folder) } else { PlainDisk::new(&folder) }),
         set_log_level: Some(logging::set_level),
         allocator: Some(allocator::HOOKS),
-    })
-    .await?;
+    });
+    let running = match unless_asked_to_end(start, &mut signals).await {
+        None => {
+            tracing::warn!("Received shutdown signal during loading, exiting now.");
+            return Ok(());
+        }
+        // SHUTDOWN.
+        Some(Err(StartError::Recovery(RecoveryError::Stopped))) => return Ok(()),
+        Some(started) => started?,
+    };
     tracing::info!("Ready to accept connections");
     let _pid_file = PidFile::write(&config)?;
     tell_supervisor(&config, "READY=1");
@@ -66,6 +77,16 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
     });
     running.until_shutdown().await;
     Ok(())
+}
+
+/// Waits for `start`, unless a signal asks the process to end before that. What is dropped then has told nobody anything.
+async fn unless_asked_to_end<F: Future>(start: F, signals: &mut Signals) -> Option<F::Output> {
+    let (mut start, mut asked) = (pin!(start), pin!(signals.next()));
+    poll_fn(|cx| match asked.as_mut().poll(cx) {
+        Poll::Ready(_) => Poll::Ready(None),
+        Poll::Pending => start.as_mut().poll(cx).map(Some),
+    })
+    .await
 }
 
 /// The file that holds the number of the process while it runs.

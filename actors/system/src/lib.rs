@@ -23,6 +23,7 @@ mod cron;
 #[cfg(test)]
 mod fixture;
 mod listener;
+mod loading;
 pub mod log;
 mod log_writer;
 pub mod memory;

@@ -10,11 +10,13 @@ use crate::command_stats::CommandStats;
 use crate::commands::latency::LatencyMonitor;
 use crate::commands::slowlog::SlowLog;
 use crate::configuration::Configuration;
+pub use crate::loading::Loading;
 use crate::log::{CONGESTED_BYTES, Log, Mode};
 use crate::log_writer::LogWriter;
 use crate::memory::{Allocator, Gauge};
 use crate::pubsub::PubSub;
-use crate::recovery::{RecoveryError, recover};
+pub use crate::recovery::RecoveryError;
+use crate::recovery::recover;
 use crate::samples::Samples;
 use crate::stats::Stats;
 use crate::supervisor::{Children, Supervisor};
@@ -52,16 +54,6 @@ pub struct Options {
     pub set_log_level: Option<fn(LogLevel)>,
     /// The allocator, where there is one to ask. Without it the keyspace's count of bytes serves.
     pub allocator: Option<Allocator>,
-}
-
-/// How far loading has come.
-#[derive(Debug, Default)]
-#[expect(missing_docs, reason = "fields of INFO persistence")]
-pub struct Loading {
-    pub is_loading: AtomicBool,
-    pub started_ms: AtomicU64,
-    pub read_bytes: AtomicU64,
-    pub total_bytes: AtomicU64,
 }
 
 /// Stopping: first no new requests, then the log, then the end.

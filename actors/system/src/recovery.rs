@@ -6,31 +6,24 @@
 //! appendonlydir/appendonly.aof.1.incr.aof    everything since
 //! ```
 //!
-//! Files are read in pieces; records are applied by the same handlers that clients use. A torn tail of the last file is cut by
+//! `loading` reads the files; records are applied by the same handlers that clients use. A torn tail of the last file is cut by
 //! the rules of `storage::aof::replay` with a warning; damage anywhere else stops the start, with the byte and what to do.
 
+use crate::loading::{Functions, Ground, Loaded, Loader, PIECE};
 use crate::node::Node;
-use crate::scripting::{Collision, Libraries, Patience};
 use simurgh_kernel::disk::{Disk, LogFile, Sync};
 use simurgh_kernel::{core, random, time};
-use simurgh_protocol::command::{Command, Lookup, lookup};
-use simurgh_protocol::resp::Range;
-use simurgh_protocol::{Args, Reply};
-use simurgh_storage::aof::manifest::{BaseFormat, FileKind, Manifest, ManifestFile, manifest_name, temporary_name};
-use simurgh_storage::aof::replay::{End, Options, Record, Replay};
+use simurgh_storage::aof::manifest::{BaseFormat, Manifest, ManifestFile, manifest_name, temporary_name};
+use simurgh_storage::aof::replay::End;
 use simurgh_storage::aof::seal::Sealer;
-use simurgh_storage::rdb::read::{Item, Reader, is_rdb};
-use simurgh_storage::rdb::value::{Loaded, Loading};
-use simurgh_storage::{Context, Discarded, Effects, Random, Shard, Shards};
+use simurgh_storage::{Discarded, Shard};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes that are read at once.
-const PIECE: usize = 1 << 20;
-
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant is its text")]
 pub enum RecoveryError {
     #[error("{path}: {error}")]
     Disk { path: String, error: io::Error },
@@ -48,9 +41,17 @@ pub enum RecoveryError {
     Library { path: String, error: String },
     #[error("{path} was not found although the manifest names it")]
     Missing { path: String },
+    #[error("{path}: the key at byte {offset} is in a database beyond the {databases} that there are (see databases)")]
+    Databases { path: String, offset: u64, databases: usize },
+    #[error("{path}: the key at byte {offset} stands twice in the file")]
+    Repeated { path: String, offset: u64 },
+    #[error("thread: {0}")]
+    Thread(io::Error),
+    #[error("asked to stop while loading")]
+    Stopped,
 }
 
-fn disk_error(path: &str) -> impl FnOnce(io::Error) -> RecoveryError + '_ {
+pub(crate) fn disk_error(path: &str) -> impl FnOnce(io::Error) -> RecoveryError + '_ {
     move |error| RecoveryError::Disk { path: path.to_owned(), error }
 }
 
@@ -79,20 +80,17 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
     };
     let total = bytes_of(disk, &folder, manifest.data_files()).await?;
     node.loading.total_bytes.store(total, Ordering::Relaxed);
-    let mut loader = Loader {
-        node,
-        shards,
-        folder: &folder,
-        done_bytes: 0,
-        continues: None,
-        end: None,
-        libraries: Libraries::default(),
-    };
+    let watched = (&node.loading, &node.shutdown);
+    let mut loader = Loader::start(&Ground::of(node), &node.disk, watched, &folder, std::mem::take(shards)).await?;
+    loader.functions = Functions::of(node);
     for file in manifest.data_files() {
         loader.load(file, manifest.increments().last() == Some(file)).await?;
     }
-    let (sealer, end) = (loader.continues, loader.end);
-    *node.scripting.libraries() = loader.libraries;
+    let Loaded { shards: loaded, sealer, end, functions } = loader.finish().await?;
+    *shards = loaded;
+    if let Functions::Run(_, libraries) = functions {
+        *node.scripting.libraries() = libraries;
+    }
     open(node, manifest, &folder, &prefix, sealer, end).await
 }
 
@@ -132,23 +130,19 @@ pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
     let path = format!("{folder}/{}", manifest_name(prefix));
     let bytes = node.disk.read(&path).await.map_err(disk_error(&path))?;
     let manifest = Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path, error })?;
-    let mut loaded = Shard::all(&node.layout);
-    let mut loader = Loader {
-        node,
-        shards: &mut loaded,
-        folder,
-        done_bytes: 0,
-        continues: None,
-        end: None,
-        libraries: Libraries::default(),
-    };
+    let watched = (&node.loading, &node.shutdown);
+    let shards = Shard::all(&node.layout);
+    let mut loader = Loader::start(&Ground::of(node), &node.disk, watched, folder, shards).await?;
+    loader.functions = Functions::of(node);
     for file in manifest.data_files() {
         // Nothing may be cut: the writer has the file open, and what it has written is whole.
         loader.load(file, false).await?;
     }
-    let mut libraries = loader.libraries;
-    libraries.generation += node.scripting.libraries().generation + 1;
-    *node.scripting.libraries() = libraries;
+    let Loaded { shards: loaded, functions, .. } = loader.finish().await?;
+    if let Functions::Run(_, mut libraries) = functions {
+        libraries.generation += node.scripting.libraries().generation + 1;
+        *node.scripting.libraries() = libraries;
+    }
     for (index, mut shard) in loaded.into_iter().enumerate() {
         for database in 0..node.layout.databases {
             let content = shard.take_database(database);
@@ -274,222 +268,4 @@ fn empty_base(node: &Node) -> Vec<u8> {
     };
     simurgh_storage::rdb::write::Writer::begin(&mut bytes, &origin).end(&mut bytes);
     bytes
-}
-
-/// Applies files to the shards.
-struct Loader<'a> {
-    node: &'a Arc<Node>,
-    shards: &'a mut Vec<Shard>,
-    folder: &'a str,
-    /// Bytes of the files that are loaded.
-    done_bytes: u64,
-    /// Where the log stood at the end of the file before.
-    continues: Option<Sealer>,
-    /// What the last file of records was found to be.
-    end: Option<End>,
-    /// The libraries of functions so far.
-    libraries: Libraries,
-}
-
-impl Loader<'_> {
-    async fn load(&mut self, file: &ManifestFile, is_last: bool) -> Result<(), RecoveryError> {
-        let path = format!("{}/{}", self.folder, file.name);
-        let disk = self.node.disk.clone();
-        let length = match disk.length(&path).await {
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RecoveryError::Missing { path }),
-            Err(error) => return Err(disk_error(&path)(error)),
-        };
-        tracing::info!(file = %path, bytes = length, "reading");
-        let front = disk.read_range(&path, 0, 16).await.map_err(disk_error(&path))?;
-        let mut offset = 0;
-        if is_rdb(&front) {
-            offset = self.load_rdb(&path).await?;
-        }
-        if offset < length || file.kind == FileKind::Increment {
-            self.load_records(&path, offset, length, is_last).await?;
-        }
-        self.done_bytes += length;
-        Ok(())
-    }
-
-    /// Loads an RDB file, or the part of a log file that is one; returns where it ends.
-    async fn load_rdb(&mut self, path: &str) -> Result<u64, RecoveryError> {
-        let mut reader = Reader::new();
-        let live = self.node.configuration.current();
-        let loading = Loading {
-            packing: &live.storage.packing,
-            hasher: &self.node.layout.hasher,
-            string_bytes_max: simurgh_storage::LENGTH_MAX,
-        };
-        let failed = |error| RecoveryError::Base { path: path.to_owned(), error };
-        let mut read = 0;
-        while !reader.is_ended() {
-            let piece = self.node.disk.read_range(path, read, PIECE).await.map_err(disk_error(path))?;
-            read += piece.len() as u64;
-            if piece.is_empty() {
-                reader.finish();
-            }
-            reader.feed(&piece);
-            while let Some(item) = reader.next_item(&loading).map_err(failed)? {
-                match item {
-                    Item::Key { database, key, value, expire_at_ms, .. } => {
-                        insert(self.node, self.shards, database as usize, &key, value, expire_at_ms);
-                    }
-                    Item::Library { source } => {
-                        let loaded = self.libraries.load(self.node, &source, Collision::Refuse, Patience::Endless);
-                        loaded.map_err(|error| RecoveryError::Library {
-                            path: path.to_owned(),
-                            error: error.to_string(),
-                        })?;
-                    }
-                    Item::Aux { .. } | Item::Resize { .. } | Item::End => {}
-                }
-            }
-            self.progress(read).await;
-        }
-        Ok(reader.offset())
-    }
-
-    async fn load_records(&mut self, path: &str, offset: u64, length: u64, is_last: bool) -> Result<(), RecoveryError> {
-        let config = self.node.configuration.current();
-        let mut replay = Replay::new(Options {
-            load_truncated: config.config.aof_load_truncated && is_last,
-            offset,
-            continues: self.continues,
-            ..Options::default()
-        });
-        let failed = |error| RecoveryError::Log { path: path.to_owned(), error };
-        let mut applier = Applier::new(self.node);
-        let mut read = offset;
-        while read < length {
-            let piece = self.node.disk.read_range(path, read, PIECE).await.map_err(disk_error(path))?;
-            if piece.is_empty() {
-                break;
-            }
-            read += piece.len() as u64;
-            replay.feed(&piece);
-            while let Some(record) = replay.next_record().map_err(failed)? {
-                applier.apply(self.shards, &mut self.libraries, &record, path)?;
-            }
-            self.progress(read).await;
-        }
-        let end = replay.finish().map_err(failed)?;
-        while let Some(record) = replay.next_record().map_err(failed)? {
-            applier.apply(self.shards, &mut self.libraries, &record, path)?;
-        }
-        self.continues = end.sealer;
-        self.end = Some(end);
-        self.cut(path, &end, length).await
-    }
-
-    async fn cut(&self, path: &str, end: &End, length: u64) -> Result<(), RecoveryError> {
-        if let Some(cut) = &end.cut {
-            tracing::warn!(
-                file = %path, offset = cut.offset, dropped = cut.dropped, reason = %cut.reason,
-                "the end of the log was cut: a write had not finished when the node stopped"
-            );
-        }
-        if end.keep < length {
-            self.node.disk.truncate(path, end.keep).await.map_err(disk_error(path))?;
-        }
-        Ok(())
-    }
-
-    /// Lets clients be answered that loading is under way.
-    async fn progress(&self, read: u64) {
-        self.node.loading.read_bytes.store(self.done_bytes + read, Ordering::Relaxed);
-        core::yield_now().await;
-    }
-}
-
-fn insert(node: &Node, shards: &mut [Shard], database: usize, key: &[u8], value: Loaded<'_>, expires_at: Option<i64>) {
-    let key = node.layout.hasher.key(key);
-    let shard = &mut shards[node.layout.shard_of(&key)];
-    if database >= node.layout.databases || shard.database(database).get(&key).is_some() {
-        return;
-    }
-    shard.database_mut(database).insert_loaded(&key, value, expires_at, 0);
-}
-
-/// Runs records as commands.
-struct Applier {
-    node: Arc<Node>,
-    reply: Reply,
-    effects: Effects,
-    random: Random,
-    ranges: Vec<Range>,
-    buffer: Vec<u8>,
-}
-
-impl Applier {
-    fn new(node: &Arc<Node>) -> Self {
-        Self {
-            node: node.clone(),
-            reply: Reply::default(),
-            effects: Effects::default(),
-            random: Random::new(node.seed),
-            ranges: Vec::new(),
-            buffer: Vec::new(),
-        }
-    }
-
-    fn apply(
-        &mut self,
-        shards: &mut Vec<Shard>,
-        libraries: &mut Libraries,
-        record: &Record<'_>,
-        path: &str,
-    ) -> Result<(), RecoveryError> {
-        self.ranges.clear();
-        self.buffer.clear();
-        for word in record.arguments.from(0) {
-            self.ranges.push(Range { start: self.buffer.len() as u32, length: word.len() as u32 });
-            self.buffer.extend_from_slice(word);
-        }
-        let args = Args::new(&self.buffer, &self.ranges);
-        let found = lookup(args.at(0), args.get(1));
-        if let Lookup::Found(command) = found
-            && let Some(applied) = crate::commands::function::replay(&self.node, command, &args, libraries)
-        {
-            return applied.map_err(|error| RecoveryError::Refused {
-                path: path.to_owned(),
-                offset: record.offset,
-                reply: error.to_string(),
-            });
-        }
-        let Lookup::Found(Command::Data(command)) = found else {
-            let name = String::from_utf8_lossy(args.at(0)).into_owned();
-            return Err(RecoveryError::UnknownCommand { path: path.to_owned(), name, offset: record.offset });
-        };
-        let live = self.node.configuration.current();
-        let shards: &mut dyn Shards = shards;
-        let mut discarded = Vec::new();
-        let mut cx = Context {
-            reply: &mut self.reply,
-            effects: &mut self.effects,
-            database: record.database as usize,
-            now_ms: time::wall_ms(),
-            settings: &live.storage,
-            layout: &self.node.layout,
-            random: &mut self.random,
-            first_hash: None,
-            no_touch: false,
-            may_block: false,
-            replaying: true,
-            discarded: &mut discarded,
-            shards,
-        };
-        let arity_fits = simurgh_protocol::command::check_arity(command.spec(), args.len()).is_ok();
-        let applied = arity_fits
-            && cx.database < self.node.layout.databases
-            && simurgh_storage::execute(command, &mut cx, &args, None);
-        if !applied {
-            let reply = String::from_utf8_lossy(self.reply.bytes()).trim_end().to_owned();
-            return Err(RecoveryError::Refused { path: path.to_owned(), offset: record.offset, reply });
-        }
-        self.reply.truncate(0);
-        self.effects.clear();
-        Ok(())
-    }
 }

@@ -2,6 +2,7 @@
 //! An RDB file at the front (a base, or an old single-file log that was rewritten) is read too.
 
 use super::replay::{Cut, Options, Reason, Replay, ReplayError};
+use super::seal::Sealer;
 use crate::key_hash::KeyHasher;
 use crate::rdb::read::{ReadError, Reader, is_rdb};
 use crate::rdb::value::Loading;
@@ -22,6 +23,8 @@ pub enum Verdict {
         /// What.
         reason: Reason,
     },
+    /// It does not go on from where the file before it ends.
+    Misplaced(ReplayError),
     /// The RDB part is damaged; nothing here can mend that.
     Rdb(ReadError),
 }
@@ -41,6 +44,8 @@ pub struct Report {
     pub seals: u64,
     /// Commands that count.
     pub records: u64,
+    /// Where the log stands at its end, if a seal says so.
+    pub sealer: Option<Sealer>,
     /// What is wrong.
     pub verdict: Verdict,
 }
@@ -49,7 +54,7 @@ impl Report {
     /// The length to cut the file to, if that would mend it.
     pub fn cut_to(&self) -> Option<u64> {
         match self.verdict {
-            Verdict::Sound | Verdict::Rdb(_) => None,
+            Verdict::Sound | Verdict::Misplaced(_) | Verdict::Rdb(_) => None,
             Verdict::Torn(_) | Verdict::Damaged { .. } => Some(self.keep),
         }
     }
@@ -62,6 +67,8 @@ pub struct Check {
     fed: u64,
     rdb_bytes: u64,
     records: u64,
+    /// Where the log stood at the end of the file before.
+    continues: Option<Sealer>,
     /// The values of an RDB part are built, to see that they can be.
     packing: Packing,
     hasher: KeyHasher,
@@ -86,6 +93,7 @@ impl Default for Check {
             fed: 0,
             rdb_bytes: 0,
             records: 0,
+            continues: None,
             packing: Settings::default().config().packing,
             hasher: KeyHasher::new(0),
         }
@@ -93,6 +101,12 @@ impl Default for Check {
 }
 
 impl Check {
+    /// A check of the file behind one at whose end the log stood at `sealer`.
+    #[must_use]
+    pub fn after(sealer: Option<Sealer>) -> Self {
+        Self { continues: sealer, ..Self::default() }
+    }
+
     /// Takes the file's next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.fed += bytes.len() as u64;
@@ -171,7 +185,8 @@ impl Check {
     }
 
     fn begin_log(&mut self, bytes: &[u8]) {
-        let mut replay = Replay::new(Options { offset: self.rdb_bytes, ..Options::default() });
+        let mut replay =
+            Replay::new(Options { offset: self.rdb_bytes, continues: self.continues, ..Options::default() });
         replay.feed(bytes);
         self.records += drain(&mut replay);
         self.stage = Stage::Log(Box::new(replay));
@@ -182,15 +197,13 @@ impl Check {
             Ok(end) => {
                 self.records = end.records;
                 let verdict = end.cut.map_or(Verdict::Sound, Verdict::Torn);
-                Report { sealed: end.sealed, seals: end.seals, ..self.report(end.keep, verdict) }
+                Report { sealed: end.sealed, seals: end.seals, sealer: end.sealer, ..self.report(end.keep, verdict) }
             }
             Err(ReplayError::Damaged { offset, reason, keep } | ReplayError::Truncated { offset, reason, keep }) => {
                 let (sealed, seals) = replay.sealed();
                 Report { sealed, seals, ..self.report(keep, Verdict::Damaged { offset, reason }) }
             }
-            Err(ReplayError::Misplaced { .. }) => {
-                unreachable!("a single file is checked without the one before it")
-            }
+            Err(error @ ReplayError::Misplaced { .. }) => self.report(0, Verdict::Misplaced(error)),
         }
     }
 
@@ -202,6 +215,7 @@ impl Check {
             sealed: 0,
             seals: 0,
             records: self.records,
+            sealer: None,
             verdict,
         }
     }
@@ -243,6 +257,7 @@ impl fmt::Display for Report {
                     self.keep
                 )
             }
+            Verdict::Misplaced(error) => write!(f, "result: MISPLACED: {error}"),
             Verdict::Rdb(error) => write!(f, "result: DAMAGED: {error}; this cannot be mended by cutting the file"),
         }
     }

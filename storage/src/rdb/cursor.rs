@@ -27,6 +27,9 @@ pub enum Fault {
     /// An element, field or name that stands twice.
     #[error("an element that stands twice")]
     Repeated,
+    /// A piece of a module's data that is of no known kind.
+    #[error("malformed module data")]
+    Module,
     /// A collection without elements.
     #[error("a collection without elements")]
     Empty,

@@ -63,6 +63,7 @@ pub fn restore<'a>(payload: &'a [u8], loading: &Loading<'_>) -> Result<Loaded<'a
     read_value(kind, &mut cursor, loading).map_err(|refusal| match refusal {
         Refusal::Fault(_) | Refusal::Unknown(_) => DumpError::Format,
         Refusal::Unsupported(name) => DumpError::Unsupported(name),
+        Refusal::Module(_) => DumpError::Unsupported("module value"),
     })
 }
 

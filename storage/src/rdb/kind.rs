@@ -9,8 +9,9 @@ pub fn type_name(byte: u8) -> Option<&'static str> {
         3 | 5 | 12 | 17 => "sorted set",
         4 | 9 | 13 | 16 => "hash",
         6 | 7 => "module value",
-        15 | 19 | 21 => "stream",
+        15 | 19 | 21 | 26 | 27 => "stream",
         22..=25 => "hash with expiring fields",
+        28 => "array",
         _ => return None,
     })
 }

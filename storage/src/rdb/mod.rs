@@ -9,6 +9,7 @@
 //! FF crc64                                        end, and the sum of everything before it (crc64.rs)
 //! ```
 
+pub mod check;
 pub mod crc64;
 pub mod cursor;
 pub mod dump;
@@ -16,7 +17,9 @@ pub mod functions;
 pub mod kind;
 pub mod length;
 pub mod lzf;
+pub mod module;
 pub mod read;
+mod skip;
 pub mod string;
 pub mod value;
 pub mod write;
@@ -25,8 +28,7 @@ pub mod zipmap;
 
 /// The version that we write: what Redis 7.0 wrote, so every server from there on reads it, Valkey too.
 pub const VERSION_WRITTEN: u16 = 10;
-/// The newest version of Redis that we read: Redis 8.10's (8.2 writes 12). What changed since 10 concerns other types than
-/// strings.
+/// The newest version of Redis that we read: Redis 8.10's (8.2 writes 12).
 pub const REDIS_VERSION_MAX: u16 = 15;
 /// The versions of Valkey that we read. From 9.0 on it counts on its own, from 80.
 pub const VALKEY_VERSIONS: std::ops::RangeInclusive<u16> = 80..=80;
@@ -36,6 +38,7 @@ pub(crate) const TYPE_STRING: u8 = 0;
 
 /// What a key-less entry of a file begins with.
 pub(crate) mod opcode {
+    pub const SLOT_IMPORT: u8 = 0xf3;
     pub const SLOT_INFO: u8 = 0xf4;
     pub const FUNCTION: u8 = 0xf5;
     pub const FUNCTION_EARLY: u8 = 0xf6;

@@ -1,5 +1,9 @@
 //! Reads an RDB file, chunk by chunk: what Redis up to version 15 (8.10) and Valkey 80 (9.1) write. A value of a type that is not
-//! built is refused by name and offset, never skipped: that would be silent data loss.
+//! built is refused by name and offset, never skipped: that would be silent data loss. What stands beside the keys is handed out:
+//! libraries of functions with their text, a module's data with its name.
+//!
+//! [`Reader::next_raw`] finds an entry without building its value ([`RawKey::build`] does, wherever that is wanted);
+//! [`Reader::next_item`] does both.
 //!
 //! Memory is bounded by the largest single entry, and nothing is allocated for a length before its bytes are there. What was
 //! handed out counts only once [`Item::End`] came: only then is the file's sum known to fit.
@@ -7,8 +11,10 @@
 use super::crc64::crc64;
 use super::cursor::{Cursor, Fault};
 use super::length::read_length;
+use super::module::{self, ModuleType};
+use super::skip::skip_value;
 use super::string::read_string;
-use super::value::{Loaded, Loading, Refusal, read_value, refusal_of};
+use super::value::{Loaded, Loading, Refusal, kind, read_value, refusal_of};
 use super::write::Access;
 use super::{REDIS_VERSION_MAX, VALKEY_VERSIONS, opcode};
 use std::borrow::Cow;
@@ -60,8 +66,61 @@ pub enum Item<'a> {
         /// What is known of its use.
         access: Access,
     },
+    /// Data that a module keeps beside the keys; without the module it has no meaning.
+    ModuleAux {
+        /// Whose it is.
+        module: ModuleType,
+    },
     /// The end; the sum fits.
     End,
+}
+
+/// One entry of a file, a key's value not yet looked at.
+#[derive(Debug, Clone)]
+pub enum RawItem<'a> {
+    /// A key.
+    Key(RawKey<'a>),
+    /// Anything else.
+    Other(Item<'a>),
+}
+
+/// A key whose value is still as it stands in the file.
+#[derive(Debug, Clone)]
+pub struct RawKey<'a> {
+    /// The database.
+    pub database: u32,
+    /// The key.
+    pub key: Cow<'a, [u8]>,
+    /// The value's type byte.
+    pub kind: u8,
+    /// The bytes behind key.
+    pub value: &'a [u8],
+    /// When it expires, in ms since 1970; may have passed.
+    pub expire_at_ms: Option<i64>,
+    /// What is known of its use.
+    pub access: Access,
+    /// Where the entry begins in the file.
+    pub offset: u64,
+}
+
+/// Builds the value that [`Reader::next_raw`] found: `bytes` behind the type byte `kind`, of the entry at `offset`.
+pub fn build_value<'a>(kind: u8, bytes: &'a [u8], offset: u64, loading: &Loading<'_>) -> Result<Loaded<'a>, ReadError> {
+    let mut cursor = Cursor::new(bytes);
+    match read_value(kind, &mut cursor, loading) {
+        Ok(value) if cursor.consumed() == bytes.len() => Ok(value),
+        // It does not reach as far as its lengths say, or further.
+        Ok(_) | Err(Refusal::Fault(Fault::Short)) => Err(ReadError::Damaged { offset, fault: Fault::Packed }),
+        Err(refusal) => Err(refused(refusal, offset)),
+    }
+}
+
+impl<'a> RawKey<'a> {
+    /// Builds the value.
+    pub fn build(self, loading: &Loading<'_>) -> Result<Item<'a>, ReadError> {
+        let value = build_value(self.kind, self.value, self.offset, loading)?;
+        let Self { database, key, expire_at_ms, access, .. } = self;
+        Ok(Item::Key { database, key, value, expire_at_ms, access })
+    }
 }
 
 /// Why a file is refused.
@@ -74,10 +133,18 @@ pub enum ReadError {
     #[error("can't handle RDB format version {0}")]
     Version(u16),
     /// A value of a type that is not built yet.
-    #[error("this file holds a {name} at byte {offset}: that type is not built yet")]
+    #[error("this file holds what is not built yet at byte {offset}: {name}")]
     Unsupported {
         /// Its name.
         name: &'static str,
+        /// Where.
+        offset: u64,
+    },
+    /// A value of a module.
+    #[error("this file holds a value of module {module} at byte {offset}: modules are not built yet")]
+    Module {
+        /// Which.
+        module: ModuleType,
         /// Where.
         offset: u64,
     },
@@ -124,6 +191,8 @@ struct State {
     buffer_offset: u64,
     /// How far the buffer is read.
     scan: usize,
+    /// How far the buffer is summed. Long pieces are summed many times faster than short ones.
+    summed: usize,
     /// Length of the buffer from which another look at the entry at `scan` pays.
     look_again: usize,
     sum: u64,
@@ -136,7 +205,7 @@ struct State {
 
 /// What one step came to.
 enum Step<'a> {
-    Item(Item<'a>),
+    Item(RawItem<'a>),
     Advanced,
     Starved,
 }
@@ -149,24 +218,34 @@ impl Reader {
 
     /// Takes the file's next bytes. Call [`Reader::next_item`] until it has no more before feeding again.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let State { buffer_offset, scan, look_again, .. } = &mut self.state;
+        self.state.sum_up(&self.buffer);
+        let State { buffer_offset, scan, look_again, summed, .. } = &mut self.state;
         if *scan > self.buffer.len() / 2 {
             self.buffer.drain(..*scan);
             *buffer_offset += *scan as u64;
             *look_again = look_again.saturating_sub(*scan);
-            *scan = 0;
+            (*scan, *summed) = (0, 0);
         }
         self.buffer.extend_from_slice(bytes);
     }
 
     /// The next entry, its value built as `loading` says; none when more bytes are needed, and after [`Item::End`].
     pub fn next_item(&mut self, loading: &Loading<'_>) -> Result<Option<Item<'_>>, ReadError> {
+        match self.next_raw(loading.string_bytes_max)? {
+            Some(RawItem::Key(raw)) => raw.build(loading).map(Some),
+            Some(RawItem::Other(item)) => Ok(Some(item)),
+            None => Ok(None),
+        }
+    }
+
+    /// The next entry, with strings of at most `string_bytes_max`; none when more bytes are needed, and after [`Item::End`].
+    pub fn next_raw(&mut self, string_bytes_max: usize) -> Result<Option<RawItem<'_>>, ReadError> {
         let Self { buffer, state } = self;
         if buffer.len() < state.look_again {
             return Ok(None);
         }
         loop {
-            match state.step(buffer, loading)? {
+            match state.step(buffer, string_bytes_max)? {
                 Step::Item(item) => return Ok(Some(item)),
                 Step::Advanced => {}
                 Step::Starved => return Ok(None),
@@ -200,7 +279,13 @@ impl State {
         self.buffer_offset + self.scan as u64
     }
 
-    fn step<'a>(&mut self, buffer: &'a [u8], loading: &Loading<'_>) -> Result<Step<'a>, ReadError> {
+    /// Sums what is read and not yet summed.
+    fn sum_up(&mut self, buffer: &[u8]) {
+        self.sum = crc64(self.sum, &buffer[self.summed..self.scan]);
+        self.summed = self.scan;
+    }
+
+    fn step<'a>(&mut self, buffer: &'a [u8], string_bytes_max: usize) -> Result<Step<'a>, ReadError> {
         if self.ended {
             return Ok(Step::Starved);
         }
@@ -208,14 +293,14 @@ impl State {
         let Some(version) = self.version else { return self.step_header(rest) };
         let offset = self.offset();
         let mut cursor = Cursor::new(rest);
-        match self.read_entry(&mut cursor, version, loading) {
+        match self.read_entry(&mut cursor, version, string_bytes_max) {
             Ok(step) => {
-                let consumed = cursor.consumed();
-                self.scan += consumed;
+                let entry = &rest[..cursor.consumed()];
                 if self.ended {
-                    return self.check_sum(rest, consumed).map(|()| step);
+                    self.sum_up(buffer);
+                    self.check_sum(entry)?;
                 }
-                self.sum = crc64(self.sum, &rest[..consumed]);
+                self.scan += entry.len();
                 Ok(step)
             }
             Err(Refusal::Fault(Fault::Short)) => {
@@ -223,16 +308,13 @@ impl State {
                 self.look_again = buffer.len() + rest.len() / 4;
                 Ok(Step::Starved)
             }
-            Err(Refusal::Fault(fault)) => Err(ReadError::Damaged { offset, fault }),
-            Err(Refusal::Unsupported(name)) => Err(ReadError::Unsupported { name, offset }),
-            Err(Refusal::Unknown(code)) => Err(ReadError::Unknown { code, offset }),
+            Err(refusal) => Err(refused(refusal, offset)),
         }
     }
 
     fn step_header(&mut self, rest: &[u8]) -> Result<Step<'static>, ReadError> {
         let Some(header) = rest.get(..HEADER_BYTES) else { return Ok(Step::Starved) };
         self.version = Some(read_header(header)?);
-        self.sum = crc64(0, header);
         self.scan += HEADER_BYTES;
         Ok(Step::Advanced)
     }
@@ -241,7 +323,7 @@ impl State {
         &mut self,
         cursor: &mut Cursor<'a>,
         version: u16,
-        loading: &Loading<'_>,
+        string_bytes_max: usize,
     ) -> Result<Step<'a>, Refusal> {
         match cursor.byte()? {
             opcode::DATABASE => {
@@ -258,49 +340,74 @@ impl State {
             }
             opcode::RESIZE => {
                 let (keys, expires) = (read_length(cursor)?, read_length(cursor)?);
-                return Ok(Step::Item(Item::Resize { database: self.database, keys, expires }));
+                return Ok(other(Item::Resize { database: self.database, keys, expires }));
             }
             opcode::AUX => {
-                let name = read_string(cursor, loading.string_bytes_max)?;
-                let value = read_string(cursor, loading.string_bytes_max)?;
-                return Ok(Step::Item(Item::Aux { name, value }));
+                let name = read_string(cursor, string_bytes_max)?;
+                let value = read_string(cursor, string_bytes_max)?;
+                return Ok(other(Item::Aux { name, value }));
             }
             opcode::END => {
                 if version >= FIRST_VERSION_WITH_SUM {
                     cursor.array::<SUM_BYTES>()?;
                 }
                 self.ended = true;
-                return Ok(Step::Item(Item::End));
+                return Ok(other(Item::End));
             }
             opcode::FUNCTION => {
-                let source = read_string(cursor, loading.string_bytes_max)?;
-                return Ok(Step::Item(Item::Library { source }));
+                return Ok(other(Item::Library { source: read_string(cursor, string_bytes_max)? }));
             }
-            opcode::FUNCTION_EARLY => return Err(Refusal::Unsupported("function of before Redis 7.0")),
-            opcode::MODULE_AUX => return Err(Refusal::Unsupported("module's data")),
-            kind => return self.read_key(kind, cursor, loading),
+            opcode::FUNCTION_EARLY => {
+                return Err(Refusal::Unsupported("function library of a release candidate of Redis 7.0"));
+            }
+            opcode::MODULE_AUX => {
+                return Ok(other(Item::ModuleAux { module: module::skip_aux(cursor, string_bytes_max)? }));
+            }
+            opcode::SLOT_IMPORT => return Err(Refusal::Unsupported("slot migration under way")),
+            kind => return self.read_key(kind, cursor, string_bytes_max),
         }
         Ok(Step::Advanced)
     }
 
-    fn read_key<'a>(&mut self, kind: u8, cursor: &mut Cursor<'a>, loading: &Loading<'_>) -> Result<Step<'a>, Refusal> {
+    fn read_key<'a>(&mut self, kind: u8, cursor: &mut Cursor<'a>, bytes_max: usize) -> Result<Step<'a>, Refusal> {
+        // The cursor stands behind the type byte.
+        let offset = self.offset();
+        if kind == kind::MODULE_2 {
+            read_string(cursor, bytes_max)?;
+            return Err(Refusal::Module(ModuleType(read_length(cursor)?)));
+        }
         if let Some(refusal) = refusal_of(kind) {
             return Err(refusal);
         }
-        let key = read_string(cursor, loading.string_bytes_max)?;
-        let value = read_value(kind, cursor, loading)?;
+        let key = read_string(cursor, bytes_max)?;
+        let mut end = cursor.clone();
+        skip_value(kind, &mut end, bytes_max)?;
+        let value = cursor.take(end.consumed() - cursor.consumed())?;
         // Taken only now that the key is whole: a key that is read again after more bytes came still needs them.
         let expire_at_ms = self.expire_at_ms.take();
         let access = std::mem::replace(&mut self.access, Access::Unknown);
-        Ok(Step::Item(Item::Key { database: self.database, key, value, expire_at_ms, access }))
+        Ok(Step::Item(RawItem::Key(RawKey { database: self.database, key, kind, value, expire_at_ms, access, offset })))
     }
 
     /// `entry` is the end marker and, in files that have one, the sum.
-    fn check_sum(&mut self, rest: &[u8], consumed: usize) -> Result<(), ReadError> {
-        let Some((marker, sum)) = rest[..consumed].split_last_chunk::<SUM_BYTES>() else { return Ok(()) };
+    fn check_sum(&self, entry: &[u8]) -> Result<(), ReadError> {
+        let Some((marker, sum)) = entry.split_last_chunk::<SUM_BYTES>() else { return Ok(()) };
         let (expected, found) = (crc64(self.sum, marker), u64::from_le_bytes(*sum));
         // `rdbchecksum no` writes zeros.
         if found == 0 || found == expected { Ok(()) } else { Err(ReadError::Checksum { expected, found }) }
+    }
+}
+
+fn other(item: Item<'_>) -> Step<'_> {
+    Step::Item(RawItem::Other(item))
+}
+
+fn refused(refusal: Refusal, offset: u64) -> ReadError {
+    match refusal {
+        Refusal::Fault(fault) => ReadError::Damaged { offset, fault },
+        Refusal::Unsupported(name) => ReadError::Unsupported { name, offset },
+        Refusal::Module(module) => ReadError::Module { module, offset },
+        Refusal::Unknown(code) => ReadError::Unknown { code, offset },
     }
 }
 

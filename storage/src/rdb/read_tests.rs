@@ -125,15 +125,16 @@ fn libraries_are_read_back() {
 #[test]
 fn refused_by_name_and_offset() {
     let after_header = |entry: &[u8]| read(&[b"REDIS0011", entry].concat(), 100).unwrap_err();
-    assert_eq!(
-        after_header(b"\x06k").to_string(),
-        "this file holds a module value at byte 9: that type is not built yet"
-    );
+    assert_eq!(after_header(b"\x06k").to_string(), "this file holds what is not built yet at byte 9: module value");
     assert_eq!(
         after_header(b"\xf6\x01x").to_string(),
-        "this file holds a function of before Redis 7.0 at byte 9: that type is not built yet"
+        "this file holds what is not built yet at byte 9: function library of a release candidate of Redis 7.0"
     );
-    assert_eq!(after_header(b"\xf7"), ReadError::Unsupported { name: "module's data", offset: 9 });
+    assert_eq!(
+        after_header(b"\x07\x01v\x81\xbd\xe7-\xa2\xbb\x1e\xb4\x00\x02").to_string(),
+        "this file holds a value of module vectorset at byte 9: modules are not built yet"
+    );
+    assert_eq!(after_header(b"\xf3"), ReadError::Unsupported { name: "slot migration under way", offset: 9 });
     assert_eq!(after_header(b"\x63"), ReadError::Unknown { code: 0x63, offset: 9 });
     assert_eq!(after_header(b"\xfe\xc0"), ReadError::Damaged { offset: 9, fault: Fault::Length });
     assert_eq!(
@@ -151,5 +152,31 @@ proptest! {
     #[test]
     fn any_bytes_are_safe(tail in prop::collection::vec(any::<u8>(), 0..100), chunk in 1usize..50) {
         let _ = read(&[b"REDIS0011", &tail[..]].concat(), chunk);
+    }
+}
+
+#[test]
+fn functions_and_module_data_are_handed_out_beside_the_keys() {
+    let module = b"\xf7\x81\xbd\xe7-\xa2\xbb\x1e\xb4\x00\x02\x01\x05\x02hi\x00";
+    let mut file = [b"REDIS0012\xf5\x0d#!lua name=li".as_slice(), module, b"\x00\x01k\x01v\xff"].concat();
+    let sum = crc64(0, &file);
+    file.extend_from_slice(&sum.to_le_bytes());
+    for chunk in 1..file.len() {
+        let (fixture, mut reader, mut seen) = (Fixture::new(), Reader::new(), Vec::new());
+        for chunk in file.chunks(chunk).chain([&b""[..]]) {
+            match chunk {
+                b"" => reader.finish(),
+                _ => reader.feed(chunk),
+            }
+            while let Some(item) = reader.next_item(&fixture.loading()).unwrap() {
+                seen.push(match item {
+                    Item::Library { source } => String::from_utf8(source.into_owned()).unwrap(),
+                    Item::ModuleAux { module } => module.to_string(),
+                    Item::Key { key, .. } => String::from_utf8(key.into_owned()).unwrap(),
+                    other @ (Item::Aux { .. } | Item::Resize { .. } | Item::End) => format!("{other:?}"),
+                });
+            }
+        }
+        assert_eq!(seen, ["#!lua name=li", "vectorset", "k", "End"], "chunk {chunk}");
     }
 }

@@ -16,10 +16,13 @@ pub const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// The longest decimal form of a number of 32 bits.
 const INTEGER_BYTES_MAX: usize = 11;
 
-const INTEGER_8: u8 = 0;
-const INTEGER_16: u8 = 1;
-const INTEGER_32: u8 = 2;
-const LZF: u8 = 3;
+/// What stands instead of a length where a string is not written as it is.
+pub(super) mod encoding {
+    pub const INTEGER_8: u8 = 0;
+    pub const INTEGER_16: u8 = 1;
+    pub const INTEGER_32: u8 = 2;
+    pub const LZF: u8 = 3;
+}
 /// An encoding's number with the two bits that say that it is one.
 const ENCODING: u8 = 0xc0;
 
@@ -27,10 +30,10 @@ const ENCODING: u8 = 0xc0;
 pub fn read_string<'a>(cursor: &mut Cursor<'a>, bytes_max: usize) -> Result<Cow<'a, [u8]>, Fault> {
     match read_length_or_encoding(cursor)? {
         Length::Plain(length) => Ok(Cow::Borrowed(cursor.take(bounded(length, bytes_max)?)?)),
-        Length::Encoding(INTEGER_8) => Ok(decimal(i8::from_le_bytes(cursor.array()?).into())),
-        Length::Encoding(INTEGER_16) => Ok(decimal(i16::from_le_bytes(cursor.array()?).into())),
-        Length::Encoding(INTEGER_32) => Ok(decimal(i32::from_le_bytes(cursor.array()?))),
-        Length::Encoding(LZF) => {
+        Length::Encoding(encoding::INTEGER_8) => Ok(decimal(i8::from_le_bytes(cursor.array()?).into())),
+        Length::Encoding(encoding::INTEGER_16) => Ok(decimal(i16::from_le_bytes(cursor.array()?).into())),
+        Length::Encoding(encoding::INTEGER_32) => Ok(decimal(i32::from_le_bytes(cursor.array()?))),
+        Length::Encoding(encoding::LZF) => {
             let packed_length = bounded(read_length(cursor)?, bytes_max)?;
             let length = bounded(read_length(cursor)?, bytes_max)?;
             Ok(Cow::Owned(lzf::decompress(cursor.take(packed_length)?, length)?))
@@ -39,7 +42,7 @@ pub fn read_string<'a>(cursor: &mut Cursor<'a>, bytes_max: usize) -> Result<Cow<
     }
 }
 
-fn bounded(length: u64, bytes_max: usize) -> Result<usize, Fault> {
+pub(super) fn bounded(length: u64, bytes_max: usize) -> Result<usize, Fault> {
     usize::try_from(length).ok().filter(|&length| length <= bytes_max).ok_or(Fault::TooLong)
 }
 
@@ -61,13 +64,13 @@ pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) {
 
 fn write_integer(out: &mut Vec<u8>, number: i32) {
     if let Ok(narrow) = i8::try_from(number) {
-        out.push(ENCODING | INTEGER_8);
+        out.push(ENCODING | encoding::INTEGER_8);
         out.extend_from_slice(&narrow.to_le_bytes());
     } else if let Ok(narrow) = i16::try_from(number) {
-        out.push(ENCODING | INTEGER_16);
+        out.push(ENCODING | encoding::INTEGER_16);
         out.extend_from_slice(&narrow.to_le_bytes());
     } else {
-        out.push(ENCODING | INTEGER_32);
+        out.push(ENCODING | encoding::INTEGER_32);
         out.extend_from_slice(&number.to_le_bytes());
     }
 }

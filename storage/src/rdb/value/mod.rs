@@ -12,6 +12,8 @@ mod stream;
 
 use super::cursor::{Cursor, Fault};
 use super::kind::type_name;
+use super::length::read_length;
+use super::module::ModuleType;
 use super::string::{read_string, write_string};
 use super::{TYPE_STRING, VERSION_WRITTEN};
 use crate::block::Malformed;
@@ -31,6 +33,7 @@ pub(crate) mod kind {
     pub const ZSET: u8 = 3;
     pub const HASH: u8 = 4;
     pub const ZSET_2: u8 = 5;
+    pub const MODULE_2: u8 = 7;
     pub const HASH_ZIPMAP: u8 = 9;
     pub const LIST_ZIPLIST: u8 = 10;
     pub const SET_INTSET: u8 = 11;
@@ -48,6 +51,8 @@ pub(crate) mod kind {
     pub const HASH_2: u8 = 22;
     pub const HASH_METADATA: u8 = 24;
     pub const HASH_LISTPACK_EX: u8 = 25;
+    /// Redis 8.10's stream: with entries that nobody holds any more, and with what producers added.
+    pub const STREAM_LISTPACKS_5: u8 = 27;
 }
 
 /// The version that knows hashes with expiring fields: Redis 7.4's.
@@ -96,6 +101,8 @@ pub enum Refusal {
     Fault(Fault),
     /// Its type is not built.
     Unsupported(&'static str),
+    /// A value of a module.
+    Module(ModuleType),
     /// No server writes such a type byte.
     Unknown(u8),
 }
@@ -103,6 +110,12 @@ pub enum Refusal {
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Self {
+        Self::Fault(malformed.into())
     }
 }
 
@@ -116,7 +129,7 @@ impl From<Malformed> for Fault {
 pub(crate) fn refusal_of(kind: u8) -> Option<Refusal> {
     let is_known = matches!(
         kind,
-        TYPE_STRING..=kind::ZSET_2 | kind::HASH_ZIPMAP..=kind::HASH_2 | kind::HASH_METADATA | kind::HASH_LISTPACK_EX
+        TYPE_STRING..=kind::ZSET_2 | kind::HASH_ZIPMAP..=kind::HASH_2 | kind::HASH_METADATA | kind::HASH_LISTPACK_EX | kind::STREAM_LISTPACKS_5
     );
     if is_known { None } else { Some(type_name(kind).map_or(Refusal::Unknown(kind), Refusal::Unsupported)) }
 }
@@ -139,9 +152,10 @@ pub fn read_value<'a>(kind: u8, cursor: &mut Cursor<'a>, loading: &Loading<'_>) 
         | kind::HASH_2
         | kind::HASH_METADATA
         | kind::HASH_LISTPACK_EX => Collection::Hash(hash::read(kind, cursor, loading)?),
-        kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 => {
+        kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 | kind::STREAM_LISTPACKS_5 => {
             Collection::Stream(Box::new(stream::read(kind, cursor, loading)?))
         }
+        kind::MODULE_2 => return Err(Refusal::Module(ModuleType(read_length(cursor)?))),
         other => return Err(type_name(other).map_or(Refusal::Unknown(other), Refusal::Unsupported)),
     };
     if collection.is_void() {

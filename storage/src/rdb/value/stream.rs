@@ -6,13 +6,16 @@
 //! first id, greatest deleted id, entries ever added                                     not in the oldest form
 //! groups: count, then for each its name, last id and entries read                       the latter not in the oldest form
 //!     pending: count, then for each its id (16 bytes), since when (8), how often
-//!     consumers: count, then for each its name, when seen (8), when active (8)           the latter in the newest form only
+//!     consumers: count, then for each its name, when seen (8), when active (8)           the latter in newer forms only
 //!         pending: count, then the ids (16 bytes)
+//!     released: count, then the ids (16 bytes) that are pending without a consumer       in Redis 8.10's form only
+//! producers: two limits; count, then for each its name and what it added; two counters   in Redis 8.10's form only
 //! ```
 
-use super::{Loading, kind, read_listpack};
+use super::{Loading, Refusal, kind, read_listpack};
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
+use crate::rdb::skip::skip_producers;
 use crate::rdb::string::{read_string, write_string};
 use crate::stream::{Consumer, ConsumerId, Entries, Group, Pending, Stream, StreamId};
 use std::collections::BTreeMap;
@@ -83,7 +86,9 @@ fn read_moment(cursor: &mut Cursor<'_>) -> Result<i64, Fault> {
     Ok(i64::from_le_bytes(cursor.array()?))
 }
 
-pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result<Stream, Fault> {
+/// Entries that nobody holds (XNACK) there are none here: such a stream is refused. What producers added is skipped; it serves to
+/// know repeated requests within some seconds.
+pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result<Stream, Refusal> {
     let mut stream = Stream::default();
     let entries = &mut stream.entries;
     for _ in 0..read_length(cursor)? {
@@ -100,14 +105,17 @@ pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> 
         entries.added = read_length(cursor)?;
     }
     if length != entries.len() || entries.greatest_id() > entries.last_id {
-        return Err(Fault::Packed);
+        return Err(Fault::Packed.into());
     }
     for _ in 0..read_length(cursor)? {
         let name = read_string(cursor, loading.string_bytes_max)?;
         let group = read_group(kind, cursor, loading, &stream.entries)?;
         if !stream.groups.insert(&name, group) {
-            return Err(Fault::Repeated);
+            return Err(Fault::Repeated.into());
         }
+    }
+    if kind == kind::STREAM_LISTPACKS_5 {
+        skip_producers(cursor, loading.string_bytes_max)?;
     }
     Ok(stream)
 }
@@ -115,7 +123,7 @@ pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> 
 /// What is pending in a group, before its consumers are known.
 type Unowned = BTreeMap<StreamId, (i64, u64)>;
 
-fn read_group(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>, entries: &Entries) -> Result<Group, Fault> {
+fn read_group(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>, entries: &Entries) -> Result<Group, Refusal> {
     let last_id = read_id(cursor)?;
     let entries_read = match kind {
         // How far it has read was not counted then.
@@ -127,19 +135,23 @@ fn read_group(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>, entries:
         let id = StreamId::from_bytes(cursor.array()?);
         let pending = (read_moment(cursor)?, read_length(cursor)?);
         if unowned.insert(id, pending).is_some() {
-            return Err(Fault::Repeated);
+            return Err(Fault::Repeated.into());
         }
     }
     for _ in 0..read_length(cursor)? {
         let name = read_string(cursor, loading.string_bytes_max)?;
         let seen_ms = read_moment(cursor)?;
         let consumer = group.create_consumer(&name, seen_ms).ok_or(Fault::Repeated)?;
-        let active_ms = if kind == kind::STREAM_LISTPACKS_3 { read_moment(cursor)? } else { seen_ms };
+        let has_active = kind == kind::STREAM_LISTPACKS_3 || kind == kind::STREAM_LISTPACKS_5;
+        let active_ms = if has_active { read_moment(cursor)? } else { seen_ms };
         group.consumer_mut(consumer).active_ms = Some(active_ms).filter(|at| *at >= 0);
         read_held(cursor, &mut group, consumer, &mut unowned)?;
     }
+    if kind == kind::STREAM_LISTPACKS_5 && read_length(cursor)? > 0 {
+        return Err(Refusal::Unsupported("stream with entries that were given back (XNACK)"));
+    }
     // What is pending is held by somebody.
-    if unowned.is_empty() { Ok(group) } else { Err(Fault::Packed) }
+    if unowned.is_empty() { Ok(group) } else { Err(Fault::Packed.into()) }
 }
 
 /// Reads what a consumer holds: entries that are pending and that nobody else holds.

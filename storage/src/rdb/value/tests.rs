@@ -78,6 +78,27 @@ fn what_is_dumped_is_restored_the_same() {
     }
 }
 
+/// What Redis 8.10.2 gave for a stream with a group whose one consumer holds an entry and with a producer's two additions, one of
+/// which came twice; then with an entry that was given back.
+#[test]
+fn streams_of_redis_8_10() {
+    let held = b"\x1b\x01\x10\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01--\x00\x00\x00\x11\x00\x02\x01\x00\x01\x01\x01\x81a\x02\x00\x01\x02\x01\x00\x01\x00\x01\x81b\x02\x04\x01\x00\x01\x00\x01\x01\x01\x01\x01\x81c\x02\x81d\x02\x06\x01\xff\x02\x01\x02\x01\x01\x00\x00\x02\x01\x01g\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x7f\xc4\x07.\xa2\x01\x00\x00\x01\x01\x05alice\x7f\xc4\x07.\xa2\x01\x00\x00\x7f\xc4\x07.\xa2\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00";
+    let producers = b"@d@d\x01\x01p\x02\x01i\x81\x00\x00\x01\xa2.\x07\xc4\x83\x00\x01j\x81\x00\x00\x01\xa2.\x07\xc4\x84\x00\x02\x01";
+    let fixture = Fixture::new();
+    for tail in [&b"@d@d\x00\x00\x00"[..], producers] {
+        let stream = restored(&fixture, &payload_of(&[held, tail].concat())).unwrap();
+        assert_eq!(contents(&stream).len(), 2);
+        let Collection::Stream(stream) = &stream else { panic!("a stream") };
+        let (_, group) = stream.groups.iter().next().unwrap();
+        assert_eq!((group.pending().len(), group.consumers().len()), (1, 1));
+    }
+    let given_back = [&held[..held.len() - 1], b"\x01", &[0; 16], producers].concat();
+    assert_eq!(
+        restored(&fixture, &payload_of(&given_back)).unwrap_err(),
+        DumpError::Unsupported("stream with entries that were given back (XNACK)")
+    );
+}
+
 #[test]
 fn what_no_server_writes_is_refused() {
     let fixture = Fixture::new();
