@@ -1,6 +1,6 @@
 //! `redis.*`: what a script may ask of the server (<https://redis.io/docs/latest/develop/programmability/lua-api/>).
 
-use super::number::format_g;
+use super::number::{format_argument, format_g};
 use super::raise::{command_error, error_table};
 use super::{Shared, reply};
 use crate::{Host, LogLevel, sha1_hex};
@@ -38,8 +38,8 @@ impl Request {
             let start = self.buffer.len();
             match word {
                 Value::String(text) => self.buffer.extend_from_slice(&text.as_bytes()),
-                Value::Integer(number) => self.buffer.extend_from_slice(number.to_string().as_bytes()),
-                Value::Number(number) => self.buffer.extend_from_slice(format_g(*number, 17).as_bytes()),
+                Value::Integer(number) => self.buffer.extend_from_slice(format_argument(*number as f64).as_bytes()),
+                Value::Number(number) => self.buffer.extend_from_slice(format_argument(*number).as_bytes()),
                 _ => return Err(NOT_WORDS),
             }
             let length = u32::try_from(self.buffer.len() - start);
@@ -206,8 +206,8 @@ fn acl_check_cmd(args: &MultiValue) -> mlua::Result<bool> {
     let name = text_of(name).ok_or_else(|| command_error(NOT_WORDS))?;
     let second = args.get(1).and_then(text_of);
     match lookup(&name, second.as_deref()) {
-        Lookup::Found(_) => Ok(true),
-        Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => {
+        Lookup::Found(_) | Lookup::MissingSubcommand(_) => Ok(true),
+        Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) => {
             Err(command_error("ERR Invalid command passed to redis.acl_check_cmd()"))
         }
     }

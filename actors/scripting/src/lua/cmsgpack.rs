@@ -219,7 +219,8 @@ impl Reader<'_> {
         let number = match kind {
             0x00..=0x7f => f64::from(kind),
             0xe0..=0xff => f64::from(kind as i8),
-            0xcc..=0xcf => self.unsigned(1 << (kind - 0xcc))? as f64,
+            // Redis takes the largest ones for negative.
+            0xcc..=0xcf => self.unsigned(1 << (kind - 0xcc))? as i64 as f64,
             0xd0..=0xd3 => self.signed(1 << (kind - 0xd0))? as f64,
             0xca => f64::from(f32::from_bits(self.unsigned(4)? as u32)),
             0xcb => f64::from_bits(self.unsigned(8)?),

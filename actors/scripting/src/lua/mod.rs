@@ -289,7 +289,9 @@ fn missing(lua: &Lua) -> mlua::Result<Function> {
 fn locate(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Function> {
     let shared = shared.clone();
     lua.create_function(move |lua, fault: Value| {
-        *shared.error.borrow_mut() = Some((raise::text_of(&fault), raise::place_of_error(lua)));
+        let place = raise::place_of_error(lua);
+        let text = raise::relocate(raise::text_of(&fault), place.as_deref());
+        *shared.error.borrow_mut() = Some((text, place));
         Ok(())
     })
 }

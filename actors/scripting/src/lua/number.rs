@@ -18,6 +18,40 @@ pub(super) fn format_g(value: f64, precision: usize) -> String {
     without_zeros(&format!("{value:.places$}")).to_owned()
 }
 
+/// A number as a command is given it: in as few digits as tell it from its neighbours, written as Redis's `fpconv` does.
+pub(super) fn format_argument(value: f64) -> String {
+    /// From here on whole numbers are written as others are.
+    const WHOLE: f64 = 4_611_686_018_427_387_904.0;
+    if !value.is_finite() {
+        return format_g(value, 17);
+    }
+    if value.fract() == 0.0 && value.abs() < WHOLE {
+        return (value as i64).to_string();
+    }
+    let scientific = format!("{:e}", value.abs());
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let digits = mantissa.replace('.', "");
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    let shift = exponent + 1 - count;
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let sign = if value < 0.0 { "-" } else { "" };
+    if shift >= 0 && exponent < count + 7 {
+        return format!("{sign}{digits}{}", zeros(shift));
+    }
+    if shift < 0 && (shift > -7 || exponent.abs() < 4) {
+        let before = count + shift;
+        if before <= 0 {
+            return format!("{sign}0.{}{digits}", zeros(-before));
+        }
+        let (whole, rest) = digits.split_at(usize::try_from(before).unwrap_or(0));
+        return format!("{sign}{whole}.{rest}");
+    }
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{sign}{first}{point}{rest}e{exponent:+}")
+}
+
 fn without_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
@@ -87,6 +121,29 @@ mod tests {
             (f64::NEG_INFINITY, 14, "-inf"),
         ] {
             assert_eq!(format_g(value, precision), text);
+        }
+    }
+
+    /// As Redis 8.2.3 gives them to SET.
+    #[test]
+    fn arguments_are_written_with_few_digits() {
+        for (value, text) in [
+            (0.1, "0.1"),
+            (-0.0, "0"),
+            (1e-5, "0.00001"),
+            (-1.5e-7, "-1.5e-7"),
+            (0.00012345, "1.2345e-4"),
+            (1_234_567.125, "1234567.125"),
+            (123_456_789.123_456_79, "1.2345678912345679e+8"),
+            (4.6e18, "4600000000000000000"),
+            (4.7e18, "4.7e+18"),
+            (9_223_372_036_854_775_808.0, "9223372036854776000"),
+            (1e19, "1e+19"),
+            (1.5e300, "1.5e+300"),
+            (5e-324, "5e-324"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(format_argument(value), text);
         }
     }
 

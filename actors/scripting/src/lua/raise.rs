@@ -17,7 +17,7 @@ pub(super) enum Raised {
 }
 
 /// The text for a script that was killed.
-const KILLED: &[u8] = b"ERR Script killed by user with SCRIPT KILL.";
+const KILLED: &[u8] = b"ERR Script killed by user with SCRIPT KILL...";
 
 /// An error of a library's function, with the place where it was called as Lua's own functions have it.
 pub(super) fn fault(lua: &Lua, text: &str) -> Error {
@@ -71,10 +71,24 @@ pub(super) fn first_line(error: &Error) -> String {
 }
 
 fn err_field(table: &Table) -> Option<Vec<u8>> {
-    match table.raw_get("err") {
-        Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
-        _ => None,
+    table.raw_get("err").ok().and_then(|text| super::api::text_of(&text))
+}
+
+/// Where the errors of Lua's own functions seem to come from when the sandbox calls them for a script.
+const FROM_SANDBOX: &[u8] = b"sandbox:";
+
+/// Names the script's own line in an error that names one of the sandbox.
+pub(super) fn relocate(text: Vec<u8>, place: Option<&str>) -> Vec<u8> {
+    let Some(start) = text.windows(FROM_SANDBOX.len()).take(8).position(|part| part == FROM_SANDBOX) else {
+        return text;
+    };
+    let rest = &text[start + FROM_SANDBOX.len()..];
+    let Some(end) = rest.windows(2).position(|part| part == b": ") else { return text };
+    if !rest[..end].iter().all(u8::is_ascii_digit) {
+        return text;
     }
+    let place = place.map_or_else(String::new, |place| format!("{}: ", place.trim_start_matches('@')));
+    [&text[..start], place.as_bytes(), &rest[end + 2..]].concat()
 }
 
 /// The text of an error that ends a script, with its code.

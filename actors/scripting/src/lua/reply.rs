@@ -48,8 +48,7 @@ fn line(text: &mlua::String) -> Vec<u8> {
 
 fn write_table(table: &Table, reply: &mut Reply, protocol: Protocol, depth: usize) {
     if let Value::String(text) = field(table, "err") {
-        let text = line(&text);
-        return reply.error_bytes(text.strip_prefix(b"-").unwrap_or(&text));
+        return reply.error_bytes(&line(&text));
     }
     if let Value::String(text) = field(table, "ok") {
         let from = reply.len();
@@ -113,7 +112,8 @@ fn write_set(set: &Table, reply: &mut Reply, protocol: Protocol, depth: usize) {
 
 fn write_big_number(digits: &[u8], reply: &mut Reply) {
     if reply.protocol() == Protocol::Resp2 {
-        return reply.bulk(digits);
+        let plain = |byte: &u8| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte };
+        return reply.bulk(&digits.iter().map(plain).collect::<Vec<u8>>());
     }
     let from = reply.len();
     reply.error_bytes(digits);

@@ -8,6 +8,7 @@ local missing, locate, repair, repair_table, libraries = ...
 local error, type, next, pairs, tonumber = error, type, next, pairs, tonumber
 local rawget, rawset, getmetatable, setmetatable = rawget, rawset, getmetatable, setmetatable
 local pcall, xpcall, loadstring, collectgarbage, unpack = pcall, xpcall, loadstring, collectgarbage, unpack
+local select = select
 local concat, resume, find = table.concat, coroutine.resume, string.find
 
 local READONLY = 'Attempt to modify a readonly table'
@@ -91,11 +92,12 @@ local function compile(text, name)
   return chunk, fault
 end
 
-function globals.loadstring(text, name)
+function globals.loadstring(...)
+  local text, name = ...
   if type(text) == 'number' then
     text = text .. ''
   elseif type(text) ~= 'string' then
-    error("bad argument #1 to 'loadstring' (string expected, got " .. (text == nil and 'no value' or type(text)) .. ')', 2)
+    error("bad argument #1 to 'loadstring' (string expected, got " .. (select('#', ...) == 0 and 'no value' or type(text)) .. ')', 2)
   end
   return compile(text, name)
 end

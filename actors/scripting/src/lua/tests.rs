@@ -188,7 +188,7 @@ fn the_globals_are_those_of_redis() {
 
 #[test]
 fn what_goes_too_far_is_ended() {
-    let killed = "ERR Script killed by user with SCRIPT KILL. script: SHA, on @user_script:1.";
+    let killed = "ERR Script killed by user with SCRIPT KILL... script: SHA, on @user_script:1.";
     check(&[
         ("while true do end", killed),
         ("while true do pcall(function() while true do end end) end", killed),

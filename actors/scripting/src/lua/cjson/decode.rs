@@ -87,12 +87,7 @@ impl Reader<'_> {
             b':' => Kind::Colon,
             b',' => Kind::Comma,
             // A zero byte ends the text too.
-            0 => {
-                return Token {
-                    kind: if at == self.text.len() { Kind::End } else { Kind::Error("invalid token") },
-                    at,
-                };
-            }
+            0 => return Token { kind: Kind::End, at },
             b'"' => return self.string(),
             _ => return Token { kind: self.word(), at },
         };

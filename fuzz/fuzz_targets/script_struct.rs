@@ -1,0 +1,18 @@
+//! struct: whatever the format says, what is read lies within the bytes.
+#![no_main]
+
+mod engine;
+
+use libfuzzer_sys::fuzz_target;
+
+const CLAIM: &str = "
+pcall(struct.pack, ARGV[1], 1, 'a', 2.5, 'text', -1)
+local sized, size = pcall(struct.size, ARGV[1])
+if sized and size < 0 then return false end
+local values = {pcall(struct.unpack, ARGV[1], ARGV[2])}
+if not values[1] then return type(values[2]) == 'string' end
+local stopped = values[#values]
+return type(stopped) == 'number' and stopped >= 1 and stopped <= #ARGV[2] + 1
+";
+
+fuzz_target!(|input: (&[u8], &[u8])| engine::holds(CLAIM, &[input.0, input.1]));
