@@ -20,6 +20,19 @@ pub async fn yield_now() {
     tokio::task::yield_now().await;
 }
 
+/// Lets the core's other tasks run after work that has taken about so long. In the simulator work takes no time by itself: there
+/// that time passes here.
+#[cfg(not(madsim))]
+pub async fn rest_after(_work: std::time::Duration) {
+    yield_now().await;
+}
+
+/// As in production, but for the time that the work would have taken.
+#[cfg(madsim)]
+pub async fn rest_after(work: std::time::Duration) {
+    crate::time::sleep(work).await;
+}
+
 /// How many processors this process may use.
 pub fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

@@ -6,6 +6,7 @@
 //! | module | what it gives |
 //! | --- | --- |
 //! | [`core`] | a thread with its own event loop, tasks on it, what a panic means |
+//! | [`fiber`] | synchronous code that can be left in the middle |
 //! | [`time`] | monotonic and wall clocks, sleeping, a cycle counter |
 //! | [`random`] | entropy |
 //! | [`net`] | listeners and streams, TCP and Unix |
@@ -17,6 +18,7 @@
 pub mod actor;
 pub mod core;
 pub mod disk;
+pub mod fiber;
 pub mod mailbox;
 pub mod net;
 pub mod process;

@@ -137,6 +137,29 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
         Some(held)
     }
 
+    /// What [`Held::detach`] had taken, held again.
+    ///
+    /// # Panics
+    /// When it is of other mailboxes.
+    #[must_use]
+    pub fn attach(&self, detached: Detached) -> Held<'_, S, J> {
+        assert!(self.boxes.as_ptr().addr() == detached.owner, "what is attached is of these mailboxes");
+        Held { owner: self, set: detached.set }
+    }
+
+    /// Takes out of the queues of `set` those waiting jobs that `pick` picks, and lets go of what they held. Only for who holds
+    /// `set`: they are answered otherwise than by being run.
+    pub fn turn_away(&self, set: Set, mut pick: impl FnMut(&J) -> bool) -> Vec<Box<J>> {
+        let mut jobs = Vec::new();
+        for index in members(set) {
+            for parked in self.boxes[index].pick(&mut pick) {
+                drop(Held { owner: self, set: parked.held });
+                jobs.push(parked.job);
+            }
+        }
+        jobs
+    }
+
     /// Takes what `parked` still lacks, in ascending order.
     #[inline]
     fn acquire(&self, mut parked: Parked<J>, capacity: usize) -> Acquired<J> {
@@ -236,6 +259,40 @@ impl<S, J> Mailbox<S, J> {
         }
         Some(parked)
     }
+
+    /// Takes the waiting jobs that `pick` picks; the mailbox is held by the caller.
+    fn pick(&self, pick: &mut impl FnMut(&J) -> bool) -> Vec<Parked<J>> {
+        let mut queue = self.queue.lock().expect("no job panics under this lock");
+        let mut picked = Vec::new();
+        for parked in std::mem::take(&mut *queue) {
+            if pick(&parked.job) {
+                picked.push(parked);
+            } else {
+                queue.push_back(parked);
+            }
+        }
+        if queue.is_empty() && !picked.is_empty() {
+            self.state.store(HELD, Ordering::Relaxed);
+        }
+        picked
+    }
+}
+
+/// A hold without the borrow of its mailboxes: it may travel with its job. Dropped, its actors stay held for ever.
+#[derive(Debug)]
+#[must_use = "actors that are detached and not attached again stay held"]
+pub struct Detached {
+    /// Where the mailboxes are, to tell them from others.
+    owner: usize,
+    set: Set,
+}
+
+impl Detached {
+    /// The actors that it holds.
+    #[must_use]
+    pub fn set(&self) -> Set {
+        self.set
+    }
 }
 
 /// Exclusive access to a set of actors. Dropping it runs the jobs that came meanwhile.
@@ -257,6 +314,20 @@ impl<S: Send, J: Job<S>> Held<'_, S, J> {
         let Some(mut more) = self.owner.try_hold(wanted & !self.set) else { return false };
         self.set |= std::mem::take(&mut more.set);
         true
+    }
+
+    /// The same hold without its borrow; this value holds nothing any more.
+    pub fn detach(&mut self) -> Detached {
+        Detached { owner: self.owner.boxes.as_ptr().addr(), set: std::mem::take(&mut self.set) }
+    }
+
+    /// Holds, besides, what was detached.
+    ///
+    /// # Panics
+    /// When it is of other mailboxes.
+    pub fn absorb(&mut self, detached: Detached) {
+        let mut other = self.owner.attach(detached);
+        self.set |= std::mem::take(&mut other.set);
     }
 
     /// The state of actor `index`.

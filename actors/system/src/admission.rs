@@ -54,15 +54,8 @@ impl Client {
 
     /// Whether the request may run now: the command, or nothing when it has been queued by MULTI.
     pub(crate) fn admit(&mut self, found: Lookup, args: &Args<'_>) -> Result<Option<Command>, Refusal> {
-        let command = match crate::commands::resolve(found, args) {
-            Ok(command) => command,
-            Err(_) if args.is(0, "POST") || args.is(0, "Host:") => return Err(Refusal::Http),
-            Err(error) => return Err(error.into()),
-        };
+        let command = self.identify(found, args)?;
         let flags = command.spec().flags;
-        if !self.authenticated && !flags.contains(CommandFlags::NO_AUTH) {
-            return Err(CommandError::Text("NOAUTH Authentication required.").into());
-        }
         if self.is_monitor && (flags.contains(CommandFlags::READONLY) || may_write(command)) {
             return Err(CommandError::Text("ERR Replica can't interact with the keyspace").into());
         }
@@ -75,6 +68,19 @@ impl Client {
             return Ok(None);
         }
         Ok(Some(command))
+    }
+
+    /// The command, if it is one and its client may run any.
+    pub(crate) fn identify(&self, found: Lookup, args: &Args<'_>) -> Result<Command, Refusal> {
+        let command = match crate::commands::resolve(found, args) {
+            Ok(command) => command,
+            Err(_) if args.is(0, "POST") || args.is(0, "Host:") => return Err(Refusal::Http),
+            Err(error) => return Err(error.into()),
+        };
+        if !self.authenticated && !command.spec().flags.contains(CommandFlags::NO_AUTH) {
+            return Err(CommandError::Text("NOAUTH Authentication required.").into());
+        }
+        Ok(command)
     }
 
     /// Queues a command between MULTI and EXEC.

@@ -13,7 +13,7 @@ use crate::node::Node;
 use crate::push::Pushes;
 use crate::reply_mode::ReplyMode;
 use crate::request::{Incoming, LentIncoming, Prepared};
-use crate::shard::{HeldShards, NoShards};
+use crate::shard::{HeldShards, NoShards, run_with};
 use crate::walk::{Walking, may_walk};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
@@ -72,6 +72,8 @@ pub struct Client {
     pub executing: Option<usize>,
     /// A script of it runs.
     pub(crate) in_script: bool,
+    /// It runs in a fiber, so that a script may.
+    pub(crate) in_turns: bool,
     /// What it watches.
     pub watch: Watch,
     /// CLIENT NO-TOUCH.
@@ -159,7 +161,7 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
         if client.is_held_back(&next) {
             break;
         }
-        if client.is_refused_as_busy() {
+        if client.is_refused_as_busy(&next) {
             continue;
         }
         if client.room == Room::Unknown && client.live.config.max_memory_bytes > 0 {
@@ -179,9 +181,8 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
         }
         match node.shards.enter(wanted, client) {
             Entered::Here(mut held, back) => {
+                let Some(back) = run_with(back, &mut held) else { return Ran::Away };
                 client = back;
-                let _guard = AbortOnUnwind::new();
-                client.run_held(&mut held);
                 drop(held);
                 if client.is_walk_paused() {
                     return Ran::Busy(client);
@@ -209,6 +210,7 @@ impl Client {
             transaction: None,
             executing: None,
             in_script: false,
+            in_turns: false,
             watch: Watch::default(),
             no_touch: false,
             close: None,
@@ -296,6 +298,9 @@ impl Client {
         while self.may_continue() {
             let Some(next) = incoming.peek() else { break };
             if self.shards_wanted(next) & !set != 0 {
+                break;
+            }
+            if !self.in_turns && self.runs_script(next) {
                 break;
             }
             // A pause holds all shards when it begins: looked at here, with shards held, none is overlooked.

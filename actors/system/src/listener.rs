@@ -66,12 +66,8 @@ impl State {
     async fn accept(&mut self) -> ControlFlow<()> {
         match self.listener.accept().await {
             Ok((incoming, address)) => {
-                let mut index = self.next % self.cores.len();
+                let index = self.next % self.cores.len();
                 self.next = self.next.wrapping_add(1);
-                // Who comes to end a script that runs too long must not be dealt to its core.
-                if self.node.scripting.running.busy_core() == Some(index) {
-                    index = (index + 1) % self.cores.len();
-                }
                 let node = self.node.clone();
                 self.cores[index].spawn(async move { welcome(node, incoming, address, index).await });
             }

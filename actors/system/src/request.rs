@@ -3,6 +3,7 @@
 //! A batch is parsed as a whole before any of it runs, so that keys can be hashed and their memory fetched ahead. Inline
 //! requests are rewritten as multibulk ones into a buffer beside, so that everything behind sees one form.
 
+use crate::commands::runs_script;
 use simurgh_protocol::Args;
 use simurgh_protocol::command::{BeginSearch, Command, CommandSpec, KeyRange, Lookup, Shards, keys, lookup};
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
@@ -21,6 +22,8 @@ pub(crate) struct Prepared {
     pub request: Request,
     /// Its bytes lie in the inline buffer.
     is_inline: bool,
+    /// It runs a script.
+    pub is_script: bool,
     pub found: Lookup,
     /// The hash of its first key, when that is argument 1.
     pub first_hash: Option<u64>,
@@ -251,7 +254,8 @@ impl Incoming {
             Lookup::Found(command) => place_first(command, &args, layout),
             Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => (None, 0),
         };
-        self.requests.push(Prepared { request, is_inline, found, first_hash, shards });
+        let is_script = matches!(found, Lookup::Found(command) if runs_script(command));
+        self.requests.push(Prepared { request, is_inline, is_script, found, first_hash, shards });
     }
 }
 

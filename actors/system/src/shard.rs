@@ -7,6 +7,7 @@
 use crate::client::Client;
 use crate::commands::{EXEC, ends_watch};
 use crate::request::Prepared;
+use crate::scripting::run_in_turns;
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Held, Job};
 use simurgh_protocol::command::Lookup;
@@ -32,14 +33,12 @@ impl Shards for NoShards {
 }
 
 impl Job<Shard> for Client {
-    fn run(mut self: Box<Self>, held: &mut Held<'_, Shard, Self>) {
-        {
-            let _guard = AbortOnUnwind::new();
-            self.run_held(held);
-        }
+    fn run(self: Box<Self>, held: &mut Held<'_, Shard, Self>) {
         self.node.stats.queued_at_shard.add(1);
         let shared = self.shared.clone();
-        shared.inbox.give_back(self);
+        if let Some(client) = run_with(self, held) {
+            shared.inbox.give_back(client);
+        }
     }
 }
 
@@ -65,4 +64,15 @@ impl Client {
             None => next.shards | watched,
         }
     }
+}
+
+/// Runs a client with the shards that it needs. Nothing: it has taken them with it, and will come back through its inbox.
+#[inline]
+pub(crate) fn run_with(mut client: Box<Client>, held: &mut Held<'_, Shard, Client>) -> Option<Box<Client>> {
+    if client.blocked.is_none() && client.incoming.peek().is_some_and(|next| client.runs_script(next)) {
+        return run_in_turns(client, held);
+    }
+    let _guard = AbortOnUnwind::new();
+    client.run_held(held);
+    Some(client)
 }

@@ -6,7 +6,7 @@
 use super::scripting::rules;
 use crate::client::Client;
 use crate::node::Node;
-use crate::scripting::{Collision, Libraries, LibraryError, NotKilled, Patience, Policy, execute};
+use crate::scripting::{Collision, Kind, Libraries, LibraryError, NotKilled, Patience, Policy, execute};
 use simurgh_protocol::command::replies::help as write_help;
 use simurgh_protocol::command::{Command, ConnectionCommand, check_arity};
 use simurgh_protocol::number::parse_i64;
@@ -242,10 +242,23 @@ fn write_function(function: &Function, reply: &mut Reply) {
 /// FUNCTION STATS.
 pub fn stats(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
     let libraries = client.node.scripting.libraries().clone();
+    let call = client.node.scripting.running.function_call()?;
     let reply = &mut client.reply;
     reply.map(2);
     reply.bulk(b"running_script");
-    reply.null();
+    match call {
+        None => reply.null(),
+        Some((call, duration_ms)) => {
+            reply.map(3);
+            reply.bulk(b"name");
+            reply.bulk(call.name.as_bytes());
+            reply.bulk(b"command");
+            reply.array(call.words.len());
+            call.words.iter().for_each(|word| reply.bulk(word));
+            reply.bulk(b"duration_ms");
+            reply.integer(i64::try_from(duration_ms).unwrap_or(i64::MAX));
+        }
+    }
     reply.bulk(b"engines");
     reply.map(1);
     reply.bulk(b"LUA");
@@ -259,11 +272,8 @@ pub fn stats(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) ->
 
 /// FUNCTION KILL.
 pub fn kill(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    match client.node.scripting.running.kill() {
-        Ok(()) => client.reply.ok(),
-        Err(NotKilled::NotBusy) => return Err(CommandError::Text("NOTBUSY No scripts in execution right now.")),
-        Err(NotKilled::HasWritten) => return Err(CommandError::Text(super::script::UNKILLABLE)),
-    }
+    client.node.scripting.running.kill(Kind::Function).map_err(NotKilled::error)?;
+    client.reply.ok();
     Ok(())
 }
 

@@ -57,6 +57,12 @@ pub(crate) fn runs_inside_multi(command: Command) -> bool {
     [Discard, Exec, Multi, Quit, Reset, Watch].iter().any(|other| command == Command::Connection(*other))
 }
 
+/// Whether a command runs a script.
+pub(crate) fn runs_script(command: Command) -> bool {
+    use ConnectionCommand::{Eval, EvalRo, Evalsha, EvalshaRo, Fcall, FcallRo};
+    [Eval, EvalRo, Evalsha, EvalshaRo, Fcall, FcallRo].iter().any(|other| command == Command::Connection(*other))
+}
+
 /// Whether a command ends the client's watches, and so needs the shards of what it watches.
 pub(crate) fn ends_watch(command: Command) -> bool {
     use ConnectionCommand::{Discard, Exec, Reset, Unwatch};

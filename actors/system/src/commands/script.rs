@@ -2,7 +2,7 @@
 
 use super::scripting::{digest_of, read};
 use crate::client::Client;
-use crate::scripting::NotKilled;
+use crate::scripting::{Kind, NotKilled};
 use simurgh_protocol::command::replies::help as write_help;
 use simurgh_protocol::{Args, CommandError};
 use simurgh_scripting::sha1_hex;
@@ -24,10 +24,6 @@ const HELP: [&str; 14] = [
     "LOAD <script>",
     "    Load a script into the scripts cache without executing it.",
 ];
-
-pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
-                          either wait the script termination or kill the server in a hard way using the SHUTDOWN \
-                          NOSAVE command.";
 
 /// SCRIPT HELP.
 pub fn help(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
@@ -80,11 +76,8 @@ pub fn flush(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> 
 
 /// SCRIPT KILL.
 pub fn kill(client: &mut Client, _args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
-    match client.node.scripting.running.kill() {
-        Ok(()) => client.reply.ok(),
-        Err(NotKilled::NotBusy) => return Err(CommandError::Text("NOTBUSY No scripts in execution right now.")),
-        Err(NotKilled::HasWritten) => return Err(CommandError::Text(UNKILLABLE)),
-    }
+    client.node.scripting.running.kill(Kind::Eval).map_err(NotKilled::error)?;
+    client.reply.ok();
     Ok(())
 }
 

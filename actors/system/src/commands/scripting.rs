@@ -3,7 +3,6 @@
 
 use crate::client::Client;
 use crate::scripting::{Engines, Rules, execute, with_engine};
-use simurgh_protocol::command::CommandFlags;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 use simurgh_scripting::{Callable, DIGEST_LENGTH, Script, ScriptEngine, ScriptFlags, sha1_hex};
@@ -133,29 +132,4 @@ fn run(
     let words: Vec<&[u8]> = args.from(3).collect();
     let (keys, rest) = words.split_at(key_count);
     execute(client, shards, Callable::Script { digest, script }, (keys, rest), rules)
-}
-
-impl Client {
-    /// While a script runs too long, all but a few commands are refused at once, without waiting for its shards.
-    #[inline]
-    pub(crate) fn is_refused_as_busy(&mut self) -> bool {
-        self.node.scripting.running.is_slow() && self.refuse_as_busy()
-    }
-
-    #[cold]
-    fn refuse_as_busy(&mut self) -> bool {
-        use simurgh_protocol::command::Lookup;
-        let Some(next) = self.incoming.peek() else { return false };
-        if let Lookup::Found(command) = next.found
-            && command.spec().flags.contains(CommandFlags::ALLOW_BUSY)
-        {
-            return false;
-        }
-        self.reply_mode.begin(&self.reply);
-        let text = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-        self.refuse(next.found, &CommandError::Text(text).into());
-        self.reply_mode.end(&mut self.reply);
-        self.incoming.advance();
-        true
-    }
 }

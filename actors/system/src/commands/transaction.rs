@@ -19,6 +19,7 @@ pub struct Transaction {
     may_write: bool,
     is_aborted: bool,
     needs_memory: bool,
+    has_script: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,7 @@ impl Transaction {
         }
         self.shards |= shards;
         self.may_write |= crate::admission::may_write(command);
+        self.has_script |= crate::commands::runs_script(command);
         self.needs_memory |= command.spec().flags.contains(CommandFlags::DENYOOM);
     }
 
@@ -52,6 +54,11 @@ impl Transaction {
     /// Whether one of the queued commands may write.
     pub(crate) fn may_write(&self) -> bool {
         self.may_write
+    }
+
+    /// Whether one of them runs a script.
+    pub(crate) fn has_script(&self) -> bool {
+        self.has_script
     }
 
     /// How many commands are queued.

@@ -1,7 +1,7 @@
 //! The run of a script or function: as a transaction does, it runs with its shards held, and what its commands changed stands between
 //! MULTI and EXEC in the log.
 
-use super::{Engines, Rules, ScriptHost, Watcher, with_engine};
+use super::{Engines, FunctionCall, Rules, ScriptHost, Watcher, with_engine};
 use crate::client::Client;
 use simurgh_protocol::{CommandError, Reply};
 use simurgh_scripting::{Callable, Run, ScriptEngine};
@@ -21,9 +21,13 @@ pub(crate) fn execute(
     rules: Rules,
 ) -> Result<(), CommandError> {
     let node = client.node.clone();
-    let watcher = Watcher::new(node.clone(), client.live().config.busy_reply_threshold_ms);
+    let call = match callable {
+        Callable::Script { .. } => None,
+        Callable::Function { name, .. } => Some(FunctionCall::new(name, keys, args)),
+    };
+    let watcher = Rc::new(Watcher::new(client, call, node.shards.all()));
     let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;
-    let run = Run { callable, keys, args, seed, watch: Rc::new(watcher) };
+    let run = Run { callable, keys, args, seed, watch: watcher.clone() };
     let mut reply = Reply::new(client.reply.protocol());
     let (executing, database) = (client.executing, client.database);
     if executing.is_none() {
@@ -31,18 +35,16 @@ pub(crate) fn execute(
     }
     client.executing = Some(executing.unwrap_or(0));
     let in_script = std::mem::replace(&mut client.in_script, true);
-    node.scripting.running.begin(client.shared.core);
     let (which, engine_bytes) = match run.callable {
         Callable::Script { .. } => (Engines::Scripts, &node.scripting.engine_bytes),
         Callable::Function { .. } => (Engines::Functions, &node.scripting.function_engine_bytes),
     };
     let outcome = with_engine(&node, which, |engine| {
-        let mut host = ScriptHost::new(client, shards, rules);
+        let mut host = ScriptHost::new(client, shards, rules, watcher);
         let ended = engine.run(&run, &mut host, &mut reply);
         engine_bytes.store(engine.memory() as u64, Relaxed);
         ended.map_err(|text| CommandError::Repeats(text.into()))
     });
-    node.scripting.running.end();
     client.in_script = in_script;
     (client.executing, client.database) = (executing, database);
     if executing.is_none() {

@@ -2,18 +2,23 @@
 //!
 //! A command takes the way that EXEC's take, `Client::call`, with a reply buffer of its own that the script is given.
 
+use super::Watcher;
 use crate::client::Client;
 use simurgh_protocol::command::{CommandFlags, Lookup, check_arity, lookup};
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
-use simurgh_scripting::{Host, LogLevel};
+use simurgh_scripting::{Host, LogLevel, Watch};
 use simurgh_storage::Shards;
+use std::rc::Rc;
 
 const UNKNOWN: &str = "ERR Unknown Redis command called from script";
 const WRONG_ARITY: &str = "ERR Wrong number of args calling Redis command from script";
 const NOT_ALLOWED: &str = "ERR This Redis command is not allowed from script";
 const READ_ONLY: &str = "ERR Write commands are not allowed from read-only scripts.";
 const OUT_OF_MEMORY: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+
+/// Commands that take about a slice.
+const CALLS_PER_LOOK: u32 = 2000;
 
 /// What a script may do.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +34,16 @@ pub(crate) struct ScriptHost<'a> {
     client: &'a mut Client,
     shards: &'a mut dyn Shards,
     rules: Rules,
+    watcher: Rc<Watcher>,
     reply: Reply,
+    /// Commands since the last look at the watcher.
+    calls: u32,
 }
 
 impl<'a> ScriptHost<'a> {
     /// For the script that `client` runs.
-    pub fn new(client: &'a mut Client, shards: &'a mut dyn Shards, rules: Rules) -> Self {
-        Self { client, shards, rules, reply: Reply::default() }
+    pub fn new(client: &'a mut Client, shards: &'a mut dyn Shards, rules: Rules, watcher: Rc<Watcher>) -> Self {
+        Self { client, shards, rules, watcher, reply: Reply::default(), calls: 0 }
     }
 
     /// Whether the command may run now.
@@ -61,7 +69,7 @@ impl<'a> ScriptHost<'a> {
             return Err(format!("MISCONF Errors writing to the AOF file: {why}"));
         }
         let needs_memory = flags.contains(CommandFlags::DENYOOM);
-        if needs_memory && self.rules.has_no_room && !node.scripting.running.has_written() {
+        if needs_memory && self.rules.has_no_room && !self.watcher.has_written() {
             return Err(OUT_OF_MEMORY.into());
         }
         Ok(command)
@@ -71,8 +79,14 @@ impl<'a> ScriptHost<'a> {
 impl Host for ScriptHost<'_> {
     fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String> {
         let command = self.admit(args)?;
+        self.calls += 1;
+        if self.calls == CALLS_PER_LOOK {
+            self.calls = 0;
+            // One that is to end ends at its next instructions.
+            let _ = self.watcher.is_killed();
+        }
         if command.spec().flags.contains(CommandFlags::WRITE) {
-            self.client.node.scripting.running.note_write();
+            self.watcher.note_write();
         }
         self.reply.truncate(0);
         self.reply.set_protocol(protocol);

@@ -1,20 +1,22 @@
 //! Scripts on this node: the cache of their texts, the one that runs, and the engines.
 //!
-//! A script holds every shard while it runs, so at most one runs at a time and it may touch any key, declared or not. Each
-//! core has an engine of its own, made when its first script comes. What others may know of the script that runs, and ask of
-//! it, is in a few atomics: its core has no time for messages.
+//! A script holds every shard while it runs, so it may touch any key, declared or not. Each core has engines of its own, made
+//! when scripts need them. A long script takes turns with everything else that its core does (`turns.rs`); what others may know of
+//! it, and ask of it, is in a few atomics (`running.rs`).
 
 mod cache;
 mod execute;
 mod functions;
 mod host;
 mod running;
+mod turns;
 
 pub(crate) use cache::Cache;
 pub(crate) use execute::execute;
 pub(crate) use functions::{Collision, Libraries, LibraryError, Patience, Policy};
 pub(crate) use host::{Rules, ScriptHost};
-pub(crate) use running::{NotKilled, Running, Watcher};
+pub(crate) use running::{FunctionCall, Kind, NotKilled, Running, Watcher};
+pub(crate) use turns::run_in_turns;
 
 use crate::node::Node;
 use simurgh_protocol::CommandError;
@@ -81,17 +83,19 @@ pub(crate) enum Engines {
 /// An engine, for which node it is, and as of when it knows what there is to run.
 struct Owned {
     engine: LuaEngine,
+    which: Engines,
     seed: u64,
     /// Of scripts, how many times their cache was flushed; of functions, their generation.
     as_of: u64,
 }
 
-type Slot = RefCell<Option<Owned>>;
-
 thread_local! {
-    static SCRIPTS: Slot = const { RefCell::new(None) };
-    static FUNCTIONS: Slot = const { RefCell::new(None) };
+    /// The engines that run nothing now: one of each kind, but for scripts that take turns.
+    static IDLE: RefCell<Vec<Owned>> = const { RefCell::new(Vec::new()) };
 }
+
+/// How many of them a core keeps.
+const IDLE_MAX: usize = 4;
 
 impl Owned {
     /// Whether the engine can go on, knowing what is known now. Scripts are forgotten with their engine; libraries one by one,
@@ -115,31 +119,42 @@ impl Owned {
     }
 }
 
-/// Uses this core's engine.
+/// An engine of this core that knows what is known now.
+fn engine(node: &Node, which: Engines) -> Result<Owned, CommandError> {
+    let as_of = match which {
+        Engines::Scripts => node.scripting.cache().flushes(),
+        Engines::Functions => node.scripting.libraries().generation,
+    };
+    let take = |idle: &mut Vec<Owned>| {
+        let at = idle.iter().position(|owned| owned.which == which)?;
+        Some(idle.swap_remove(at))
+    };
+    // One that cannot go on is gone before a new one is made.
+    while let Some(mut owned) = IDLE.with_borrow_mut(take) {
+        if owned.catch_up(node, which, as_of) {
+            return Ok(owned);
+        }
+    }
+    let engine = match which {
+        Engines::Scripts => LuaEngine::new(),
+        Engines::Functions => LuaEngine::for_functions(),
+    };
+    let engine = engine.map_err(|why| CommandError::Owned(format!("ERR no script engine: {why}")))?;
+    Ok(Owned { engine, which, seed: node.seed, as_of })
+}
+
+/// Uses an engine of this core. A script that lets others have their turn keeps it meanwhile.
 pub(crate) fn with_engine<R>(
     node: &Node,
     which: Engines,
     with: impl FnOnce(&mut LuaEngine) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
-    let (slot, as_of) = match which {
-        Engines::Scripts => (&SCRIPTS, node.scripting.cache().flushes()),
-        Engines::Functions => (&FUNCTIONS, node.scripting.libraries().generation),
-    };
-    slot.with(|slot| {
-        let Ok(mut slot) = slot.try_borrow_mut() else {
-            return Err(CommandError::Text("ERR a script cannot run inside of another"));
-        };
-        if !slot.as_mut().is_some_and(|owned| owned.catch_up(node, which, as_of)) {
-            // The old one is gone before the new one is made.
-            *slot = None;
-            let engine = match which {
-                Engines::Scripts => LuaEngine::new(),
-                Engines::Functions => LuaEngine::for_functions(),
-            };
-            let engine = engine.map_err(|why| CommandError::Owned(format!("ERR no script engine: {why}")))?;
-            *slot = Some(Owned { engine, seed: node.seed, as_of });
+    let mut owned = engine(node, which)?;
+    let result = with(&mut owned.engine);
+    IDLE.with_borrow_mut(|idle| {
+        if idle.len() < IDLE_MAX {
+            idle.push(owned);
         }
-        let owned = slot.as_mut().expect("it has just been made");
-        with(&mut owned.engine)
-    })
+    });
+    result
 }
