@@ -37,7 +37,7 @@ pub struct Arguments {
 /// How to call it.
 pub const USAGE: &str =
     "cargo sim -- run --seeds A..B | replay SEED [--trace] | check-replay A..B | canaries A..B | regressions
-    [--scenario node | toy | canary-NAME] [--jobs N]";
+    [--scenario node | toy | canary-NAME | flawed-NAME] [--jobs N]";
 
 /// Reads the words after the program's name.
 pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {

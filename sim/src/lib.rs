@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod busy;
 pub mod client;
 pub mod disk;
+pub mod flawed;
 pub mod judge;
 pub mod options;
 pub mod random;

@@ -57,6 +57,36 @@ pub enum Scenario {
     Toy,
     /// The toy, with one planted mistake that the judges must find.
     Canary(Mistake),
+    /// A whole node that makes a mistake with its files, which the judges must find.
+    Flawed(Flaw),
+}
+
+/// A mistake that a node makes with its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// The manifest gets its name before what it says is on the disk.
+    UnsyncedManifest,
+    /// The same of a rewrite's base.
+    UnsyncedBase,
+    /// Directories are never synced.
+    ForgottenRename,
+    /// What a rewrite replaces is deleted before the manifest says so.
+    EarlyTidying,
+}
+
+/// Every flaw, with the word that names it.
+pub const FLAWS: [(Flaw, &str); 4] = [
+    (Flaw::UnsyncedManifest, "unsynced-manifest"),
+    (Flaw::UnsyncedBase, "unsynced-base"),
+    (Flaw::ForgottenRename, "forgotten-rename"),
+    (Flaw::EarlyTidying, "early-tidying"),
+];
+
+impl Scenario {
+    /// Whether the server is a whole node.
+    pub fn is_node(self) -> bool {
+        matches!(self, Self::Node | Self::Flawed(_))
+    }
 }
 
 /// A mistake planted in the toy server.
@@ -110,6 +140,11 @@ impl FromStr for Scenario {
             "toy" => return Ok(Scenario::Toy),
             _ => {}
         }
+        if let Some((flaw, _)) =
+            word.strip_prefix("flawed-").and_then(|name| FLAWS.iter().find(|(_, known)| *known == name))
+        {
+            return Ok(Scenario::Flawed(*flaw));
+        }
         let mistake = word.strip_prefix("canary-").and_then(|name| MISTAKES.iter().find(|(_, known)| *known == name));
         mistake.map(|(mistake, _)| Scenario::Canary(*mistake)).ok_or_else(|| anyhow::anyhow!("no scenario {word:?}"))
     }
@@ -123,6 +158,10 @@ impl fmt::Display for Scenario {
             Scenario::Canary(mistake) => {
                 let named = MISTAKES.iter().find(|(known, _)| known == mistake);
                 write!(f, "canary-{}", named.map_or("", |(_, name)| name))
+            }
+            Scenario::Flawed(flaw) => {
+                let named = FLAWS.iter().find(|(known, _)| known == flaw);
+                write!(f, "flawed-{}", named.map_or("", |(_, name)| name))
             }
         }
     }
@@ -185,6 +224,8 @@ pub struct Clients {
     pub kinds: u64,
     /// The same in several types.
     pub mirror: u64,
+    /// Who asks for snapshots and rewrites.
+    pub rewriters: u64,
     /// Who publishes.
     pub publishers: u64,
     /// Who listens.
@@ -196,11 +237,11 @@ impl Options {
     pub fn draw(seed: u64, scenario: Scenario) -> Self {
         let mut random = Random::of(seed, "options");
         let mode = *random.pick(&[Mode::Always, Mode::Always, Mode::Write, Mode::EverySecond, Mode::No]);
-        let is_node = scenario == Scenario::Node;
+        let is_node = scenario.is_node();
         // The toy knows no order to end.
         let kinds: &[&[Crash]] = &[&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power], &Crash::ALL];
         let crash_kinds = kinds[random.index(if is_node { 4 } else { 3 })];
-        let crashes = (0..random.between(0, 4)).map(|_| *random.pick(crash_kinds)).collect();
+        let mut crashes: Vec<Crash> = (0..random.between(0, 4)).map(|_| *random.pick(crash_kinds)).collect();
         let mut clients = Clients {
             ledger: random.between(0, 3),
             register: *random.pick(&[0, 2, 4]),
@@ -211,6 +252,7 @@ impl Options {
             consumers: 0,
             kinds: 0,
             mirror: 0,
+            rewriters: 0,
             publishers: 0,
             subscribers: 0,
         };
@@ -223,10 +265,16 @@ impl Options {
         if is_node {
             clients.expiry = Random::of(seed, "expiry").between(0, 2);
             clients.mirror = *Random::of(seed, "mirror").pick(&[0, 0, 2, 3]);
+            clients.rewriters = *Random::of(seed, "rewriters").pick(&[0, 1, 1, 2]);
             let mut voices = Random::of(seed, "pubsub");
             if voices.chance(3) {
                 (clients.publishers, clients.subscribers) = (voices.between(1, 2), voices.between(1, 3));
             }
+        }
+        if matches!(scenario, Scenario::Flawed(_)) {
+            // The window in which a flaw does harm is short: many look for it.
+            clients.rewriters = 3;
+            crashes = vec![Crash::Power; 4];
         }
         Self {
             seed,
@@ -297,6 +345,10 @@ mod tests {
     fn scenarios_read_back_as_written() {
         for (mistake, _) in MISTAKES {
             let scenario = Scenario::Canary(mistake);
+            assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), scenario);
+        }
+        for (flaw, _) in FLAWS {
+            let scenario = Scenario::Flawed(flaw);
             assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), scenario);
         }
         for scenario in [Scenario::Node, Scenario::Toy] {

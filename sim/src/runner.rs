@@ -9,7 +9,7 @@ use anyhow::Context;
 use simurgh_kernel::core::NodeStopped;
 use simurgh_kernel::simulation;
 
-use crate::options::{MISTAKES, Options, Scenario};
+use crate::options::{FLAWS, MISTAKES, Options, Scenario};
 use crate::timeline;
 use crate::trace::Trace;
 use crate::world::Finding;
@@ -175,9 +175,11 @@ fn report(seed: u64, scenario: Scenario, ending: Ending, output: &Output) {
 /// Tests the simulator: every planted mistake must be found by at least one of the seeds.
 pub fn canaries(seeds: &Range<u64>, jobs: usize) -> anyhow::Result<Ending> {
     let mut missed = 0;
-    for (mistake, name) in MISTAKES {
+    let mistakes = MISTAKES.iter().map(|(mistake, name)| (Scenario::Canary(*mistake), name));
+    let flaws = FLAWS.iter().map(|(flaw, name)| (Scenario::Flawed(*flaw), name));
+    for (scenario, name) in mistakes.chain(flaws) {
         let mut found = 0;
-        each(seeds.clone(), Scenario::Canary(mistake), jobs, |_, output| {
+        each(seeds.clone(), scenario, jobs, |_, output| {
             found += u32::from(Ending::of_code(output.status.code()) == Ending::Broken);
         })?;
         println!("{name}: found by {found} of {} seeds", seeds.end.saturating_sub(seeds.start));

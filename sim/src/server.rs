@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use simurgh_kernel::core;
+use simurgh_kernel::disk::Disk;
 use simurgh_kernel::signal::Signals;
 use simurgh_protocol::config::{Given, Key, Origin, Settings};
 use simurgh_system::node::{Node, Options as NodeOptions};
 
 use crate::busy;
-use crate::disk::SimDisk;
 use crate::options::Options;
 
 /// Runs one life of a node, until it is told to end. `queued` counts the clients that met a busy shard.
-pub async fn run(disk: SimDisk, options: Arc<Options>, queued: Arc<AtomicU64>) -> io::Result<()> {
+pub async fn run(disk: Arc<dyn Disk>, options: Arc<Options>, queued: Arc<AtomicU64>) -> io::Result<()> {
     let mut signals = Signals::catch()?;
     let started = Node::start(NodeOptions {
         settings: settings(&options),
         config_file: None,
-        disk: Arc::new(disk),
+        disk,
         allocator: None,
         set_log_level: None,
     });

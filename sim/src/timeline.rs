@@ -11,14 +11,15 @@ use simurgh_kernel::time;
 use simurgh_protocol::resp::decode::Value;
 
 use crate::client::Client;
-use crate::disk::{Faults, INJECTED, Platter};
+use crate::disk::{Faults, INJECTED, Platter, SimDisk};
+use crate::flawed::FlawedDisk;
 use crate::judge::linear::{Content, Kind, Operation, Verdict};
 use crate::judge::queue::End;
 use crate::judge::{self, counting, linear};
-use crate::options::{Crash, Options, Scenario};
+use crate::options::{Crash, Flaw, Options, Scenario};
 use crate::random::Random;
 use crate::trace::Trace;
-use crate::workload::{bank, counter, expiry, kinds, ledger, mirror, pubsub, queue, register};
+use crate::workload::{bank, counter, expiry, kinds, ledger, mirror, pubsub, queue, register, rewriter};
 use crate::world::{Finding, World};
 
 /// How long the clients go on after the last crash.
@@ -88,6 +89,7 @@ impl Clients {
         tasks.extend((0..drawn.consumers).map(|i| machine.spawn(queue::consume(world.clone(), queues.clone(), i))));
         tasks.extend((0..drawn.kinds).map(|index| machine.spawn(kinds::run(world.clone(), index))));
         tasks.extend((0..drawn.mirror).map(|index| machine.spawn(mirror::run(world.clone(), index))));
+        tasks.extend((0..drawn.rewriters).map(|index| machine.spawn(rewriter::run(world.clone(), index))));
         tasks.extend((0..drawn.publishers).map(|i| machine.spawn(pubsub::publish(world.clone(), voices.clone(), i))));
         tasks.extend((0..drawn.subscribers).map(|i| machine.spawn(pubsub::listen(world.clone(), voices.clone(), i))));
         Self { machine, tasks, registers, increments, queues, voices, end: None }
@@ -185,7 +187,7 @@ async fn last_look(world: World) -> Option<LastLook> {
             client.connect().await?;
             bank::audit(&world, "last look", &mut client).await?;
             client.call(&[b"SET", b"alive", b"1"]).await?;
-            if world.options.scenario == Scenario::Node {
+            if world.options.scenario.is_node() {
                 mirror::look(&world, "last look", &mut client).await?;
                 replay(&world, &mut client).await?;
             }
@@ -201,16 +203,18 @@ async fn last_look(world: World) -> Option<LastLook> {
     }
 }
 
-/// A server that forgets its keys and reads its log has the same keys as before.
+/// A server that forgets its keys and reads its log, or a snapshot that it has made, has the same keys as before.
 async fn replay(world: &World, client: &mut Client) -> std::io::Result<()> {
     // Nothing that expires is left then, so that no moment between the two looks matters.
     time::sleep(Duration::from_millis(expiry::LIFE_MS_MAX.max(kinds::FIELD_LIFE_MS_MAX) + 1000)).await;
     let before = client.call(&[b"DEBUG", b"DIGEST"]).await?;
-    let loaded = client.call(&[b"DEBUG", b"LOADAOF"]).await?;
-    let after = client.call(&[b"DEBUG", b"DIGEST"]).await?;
-    world.trace.note("last look", format_args!("digest {before:?}, {loaded:?}, digest {after:?}"));
-    if before != after || matches!(before, Value::Error(_)) {
-        world.find(Finding::Broken, format!("the log gives other keys: {before:?}, {loaded:?}, {after:?}"));
+    for (what, request) in [("log", b"LOADAOF" as &[u8]), ("snapshot", b"RELOAD")] {
+        let loaded = client.call(&[b"DEBUG", request]).await?;
+        let after = client.call(&[b"DEBUG", b"DIGEST"]).await?;
+        world.trace.note("last look", format_args!("digest {before:?}, {loaded:?}, digest {after:?}"));
+        if before != after || matches!(before, Value::Error(_)) || matches!(loaded, Value::Error(_)) {
+            world.find(Finding::Broken, format!("the {what} gives other keys: {before:?}, {loaded:?}, {after:?}"));
+        }
     }
     Ok(())
 }
@@ -264,13 +268,16 @@ impl Server {
         let (mode, address) = (self.world.options.mode, self.world.address);
         self.world.trace.note("server", "starts");
         self.task = Some(match self.world.options.scenario {
-            Scenario::Node => {
-                let (options, queued) = (self.world.options.clone(), self.world.queued.clone());
-                self.machine.spawn(crate::server::run(disk, options, queued))
-            }
+            Scenario::Node => self.start_node(disk, None),
+            Scenario::Flawed(flaw) => self.start_node(disk, Some(flaw)),
             Scenario::Toy => self.machine.spawn(crate::toy::run(disk, address, mode, None)),
             Scenario::Canary(mistake) => self.machine.spawn(crate::toy::run(disk, address, mode, Some(mistake))),
         });
+    }
+
+    fn start_node(&self, disk: SimDisk, flaw: Option<Flaw>) -> Task<std::io::Result<()>> {
+        let (options, queued) = (self.world.options.clone(), self.world.queued.clone());
+        self.machine.spawn(crate::server::run(FlawedDisk::over(disk, flaw), options, queued))
     }
 
     /// Asks the server to end, and waits for it. One that was still starting may end at once, as without the request it

@@ -105,7 +105,9 @@ impl World {
     /// Whether a write survives every crash since it was sent, by the promise of the mode. (A reply may still be on its way
     /// when the server crashes, so it is the sending that tells which crashes the write was before.)
     pub fn must_survive(&self, sent_ns: u64, acknowledged_ns: u64) -> bool {
-        let at_risk_ns = 2_000_000_000 + 3_000_000 * self.options.faults.stall_ms_max;
+        // Going on in a new file takes the log several steps on the disk, each of which may stall.
+        let steps = if self.options.clients.rewriters > 0 { 15 } else { 3 };
+        let at_risk_ns = 2_000_000_000 + steps * 1_000_000 * self.options.faults.stall_ms_max;
         let shared = self.shared();
         let crashes = shared.crashes.iter().filter(|crash| crash.ns >= sent_ns);
         // A node that ended in order has put everything on the disk, so what comes after is no danger.

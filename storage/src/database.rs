@@ -13,6 +13,7 @@ use crate::occupied::Occupied;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::rdb::value::Loaded;
 use crate::slot_table::{Place, SlotTable};
+use crate::snapshot::Cut;
 use crate::string_value::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -56,6 +57,10 @@ pub struct Database {
     /// How many values are how large; none until the first key comes.
     sizes: Option<Box<KeySizes>>,
     pub(crate) bytes: usize,
+    /// The mark of entries that a snapshot does not want: all of them while there is none.
+    pub(crate) parity: bool,
+    /// The snapshot that is being made.
+    pub(crate) cut: Option<Box<Cut>>,
 }
 
 impl std::fmt::Debug for Database {
@@ -185,7 +190,8 @@ impl Database {
     }
 
     /// Adds an entry whose key is not there.
-    pub(crate) fn insert_entry(&mut self, key: &Key<'_>, entry: Entry) {
+    pub(crate) fn insert_entry(&mut self, key: &Key<'_>, mut entry: Entry) {
+        entry.set_parity(self.parity);
         if self.tables.is_empty() {
             self.tables.resize_with(self.slots.len(), SlotTable::default);
             self.groups.resize(self.slots.len().div_ceil(GROUP), 0);

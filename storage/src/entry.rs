@@ -3,7 +3,7 @@
 //! ```text
 //! 0         4             8               12        12+key        12+key+value
 //! [ meta u32 ][ key_length u32 ][ value_length u32 ][ key bytes ][ value bytes ][ expiry i64, if bit 31 of key_length ]
-//! meta: bits 0..4 encoding, 8..32 access (LRU clock or LFU counter, as Redis keeps them)
+//! meta: bits 0..4 encoding, 4 parity (whether a snapshot has seen it), 8..32 access (LRU clock or LFU counter, as Redis keeps them)
 //! encoding: 0..3 of a string, 3..8 a collection's type
 //! ```
 //!
@@ -31,6 +31,7 @@ use std::ptr::NonNull;
 const HEADER: usize = 12;
 pub(crate) const EXPIRY: usize = 8;
 const EXPIRY_FLAG: u32 = 1 << 31;
+const PARITY: u32 = 1 << 4;
 /// The longest key or value, in bytes.
 pub const LENGTH_MAX: usize = (1 << 31) - 1;
 
@@ -59,7 +60,7 @@ impl Encoding {
     }
 }
 
-/// The bits of the encoding; the four above it are free.
+/// The bits of the encoding; the one above it is the parity, and three are free.
 const ENCODING: u32 = 0xf;
 /// A collection's encoding is this and its type.
 const FIRST_TYPE: u32 = Encoding::Collection as u32;
@@ -173,6 +174,13 @@ impl<'a> EntryRef<'a> {
     #[must_use]
     pub fn access(&self) -> u32 {
         self.word(0) >> 8
+    }
+
+    /// One of two marks, by which a snapshot knows what it has seen (`snapshot/`).
+    #[must_use]
+    #[inline]
+    pub(crate) fn parity(&self) -> bool {
+        self.word(0) & PARITY != 0
     }
 
     /// When the key expires, in milliseconds of Unix time.
@@ -343,6 +351,13 @@ impl Entry {
     pub fn set_access(&mut self, access: u32) {
         let word = self.view().word(0);
         self.set_word(0, word & 0xff | access << 8);
+    }
+
+    /// Marks the entry.
+    #[inline]
+    pub(crate) fn set_parity(&mut self, parity: bool) {
+        let word = self.view().word(0) & !PARITY;
+        self.set_word(0, if parity { word | PARITY } else { word });
     }
 
     fn set_encoding(&mut self, encoding: u32) {

@@ -115,9 +115,8 @@ fn flush(cx: &mut Context<'_>, database: usize, lazily: bool) {
             continue;
         }
         cx.effects.ready.extend(shard.awaited_now(database));
-        let taken = shard.take_database(database);
-        cx.effects.change_many(taken.len() as u64);
-        if lazily {
+        cx.effects.change_many(shard.database(database).len() as u64);
+        if let Some(taken) = shard.flush_database(database).filter(|_| lazily) {
             cx.discarded.push(Discarded::Database(taken));
         }
     }

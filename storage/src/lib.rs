@@ -50,6 +50,7 @@ pub mod scored;
 pub mod set;
 mod shard;
 mod slot_table;
+pub mod snapshot;
 pub mod sort;
 pub mod sorted_set;
 pub mod stream;

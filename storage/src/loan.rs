@@ -37,7 +37,7 @@ pub(crate) fn lend<'k, R>(
     for bytes in keys.clone() {
         places.entry(bytes).or_insert_with(|| {
             let key: Key<'k> = cx.key(bytes);
-            let collection = cx.database_of(&key).occupied(&key)?.take_collection()?;
+            let collection = cx.database_of(&key).occupied(&key)?.borrow_collection()?;
             taken.push((key, collection));
             Some(taken.len() - 1)
         });

@@ -31,7 +31,21 @@ impl<'a> Occupied<'a> {
         database.tables[slot].view(place)
     }
 
+    /// The entry is about to be another: a snapshot that has not seen it takes what it is now.
+    #[inline]
+    fn hand_over(&mut self) {
+        if self.database.cut.is_some() {
+            self.database.hand_over(self.slot, self.place);
+        }
+    }
+
     fn change<R>(&mut self, with: impl FnOnce(&mut Entry) -> R) -> R {
+        self.hand_over();
+        self.exchange(with)
+    }
+
+    /// Changes the entry, or takes a part of it out that will be put back as it was.
+    fn exchange<R>(&mut self, with: impl FnOnce(&mut Entry) -> R) -> R {
         let (before, bin_before) = (self.view().memory(), bin_of(self.view()));
         let result = self.database.tables[self.slot].change(self.place, with);
         let (after, bin_after) = (self.view().memory(), bin_of(self.view()));
@@ -87,9 +101,15 @@ impl<'a> Occupied<'a> {
         }
     }
 
-    /// Takes the collection out, if there is one, leaving a string of no meaning.
+    /// Takes the collection out to be changed, if there is one, leaving a string of no meaning.
     pub(crate) fn take_collection(&mut self) -> Option<Collection> {
-        let collection = self.change(Entry::take_collection)?;
+        self.hand_over();
+        self.borrow_collection()
+    }
+
+    /// Takes the collection out to be read, if there is one; it goes back as it was before anybody else sees the entry.
+    pub(crate) fn borrow_collection(&mut self) -> Option<Collection> {
+        let collection = self.exchange(Entry::take_collection)?;
         if let Some(at) = collection.next_field_expiry() {
             self.database.field_expiries.remove(&(at, self.hash));
         }
@@ -101,7 +121,7 @@ impl<'a> Occupied<'a> {
         if let Some(at) = collection.next_field_expiry() {
             self.database.field_expiries.insert((at, self.hash));
         }
-        self.change(|entry| entry.put_collection(collection));
+        self.exchange(|entry| entry.put_collection(collection));
     }
 
     /// Notes the access.
@@ -116,7 +136,8 @@ impl<'a> Occupied<'a> {
     }
 
     /// Takes the entry out of the table.
-    pub(crate) fn take(self) -> Entry {
+    pub(crate) fn take(mut self) -> Entry {
+        self.hand_over();
         let Self { database, slot, place, hash } = self;
         let table = &mut database.tables[slot];
         let before = table.bytes();

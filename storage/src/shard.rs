@@ -98,6 +98,8 @@ impl Watched {
 pub struct Shard {
     index: usize,
     databases: Vec<Database>,
+    /// What was flushed before a snapshot had seen it.
+    pub(crate) detached: Vec<Database>,
     watched: BTreeMap<(usize, Vec<u8>), Watched>,
     /// Commands that wait for a key, in the order in which they came.
     pub(crate) waiting: BTreeMap<(usize, Vec<u8>), VecDeque<Arc<Waiter>>>,
@@ -117,6 +119,7 @@ impl Shard {
         Self {
             index,
             databases,
+            detached: Vec::new(),
             watched: BTreeMap::new(),
             waiting: BTreeMap::new(),
             eviction_pool: Pool::default(),
@@ -175,7 +178,21 @@ impl Shard {
         self.databases.swap(one, other);
     }
 
-    /// Takes a database's content away, leaving it empty. Dropping what comes back is the caller's, off the path if it is large.
+    /// Takes a database's content away, leaving it empty. Dropping what comes back is the caller's, off the path if it is large;
+    /// what a snapshot has not seen stays with the shard until then.
+    pub fn flush_database(&mut self, database: usize) -> Option<Database> {
+        let taken = self.take_database(database);
+        self.detach(taken)
+    }
+
+    /// Puts another content in place of a database's, which comes back as from a flush.
+    pub fn replace_database(&mut self, database: usize, content: Database) -> Option<Database> {
+        let taken = self.take_database(database);
+        self.databases[database] = content;
+        self.detach(taken)
+    }
+
+    /// Takes a database out of a shard that nobody else sees.
     pub fn take_database(&mut self, database: usize) -> Database {
         self.tell_watchers_of(database, None);
         let slots = self.databases[database].slots();

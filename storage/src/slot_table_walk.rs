@@ -1,6 +1,6 @@
 //! Walks over the hash table: every element, the n-th, the step of a scan, and a probe at a random bucket.
 
-use super::{Bucket, Element, SlotTable, WAYS, element_of, tag_of};
+use super::{Bucket, Element, SlotTable, WAYS, element_of, pack, tag_of};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
@@ -166,6 +166,32 @@ impl<E: Element> SlotTable<E> {
                 // SAFETY: a used word holds a live element.
                 with(unsafe { E::view(element_of(bucket.words[way])) });
             }
+        }
+        (cursor | !mask).reverse_bits().wrapping_add(1).reverse_bits()
+    }
+}
+
+impl<E: Element> SlotTable<E> {
+    /// One step of a scan, as [`SlotTable::scan`], in which elements may be changed.
+    pub fn scan_mut(&mut self, cursor: u64, mut with: impl FnMut(&mut E)) -> u64 {
+        if self.buckets.is_null() {
+            return 0;
+        }
+        let mask = u64::from(self.mask);
+        // SAFETY: inside the array.
+        let mut at = unsafe { self.buckets.add((cursor & mask) as usize) };
+        while !at.is_null() {
+            // SAFETY: a bucket of this table, which is held exclusively.
+            let bucket = unsafe { &mut *at };
+            let used = bucket.used();
+            for way in (0..WAYS).filter(|way| used & (1 << way) != 0) {
+                let word = &mut bucket.words[way];
+                // SAFETY: the word owns the element; ownership goes back into it below.
+                let mut element = unsafe { E::from_raw(element_of(*word)) };
+                with(&mut element);
+                *word = pack(*word >> 48, element.into_raw());
+            }
+            at = bucket.next();
         }
         (cursor | !mask).reverse_bits().wrapping_add(1).reverse_bits()
     }

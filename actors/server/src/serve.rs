@@ -72,8 +72,14 @@ async fn run(loaded: Loaded, config: Config, folder: PathBuf) -> anyhow::Result<
     tell_supervisor(&config, "READY=1");
     let node = running.node.clone();
     core::spawn(async move {
-        signals.next().await;
-        node.shutdown.ask();
+        loop {
+            signals.next().await;
+            // Who counts on snapshots gets the last one, or the server goes on.
+            let has_save_points = !node.configuration.current().config.save_points.is_empty();
+            if !has_save_points || node.save_before_stop().await {
+                return node.shutdown.ask();
+            }
+        }
     });
     running.until_shutdown().await;
     Ok(())
@@ -132,7 +138,7 @@ fn tell_supervisor(config: &Config, state: &str) {
 /// What a person should know at the start: where the data is, and what a reply promises.
 fn banner(config: &Config, folder: &std::path::Path) {
     let promise = match (config.append_only, config.append_fsync) {
-        (false, _) => "no log: a restart begins with nothing",
+        (false, _) => "no log: a restart begins with the last snapshot",
         (true, AppendFsync::Always) => "appendfsync always: what is acknowledged survives power loss",
         (true, AppendFsync::Write) => "appendfsync write: what is acknowledged survives kill -9",
         (true, AppendFsync::EverySecond) => "appendfsync everysec: at most about a second is at risk",

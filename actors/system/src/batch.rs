@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use simurgh_kernel::time;
+use simurgh_storage::Shards;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Replies that are made before an attempt to send them.
@@ -15,12 +16,23 @@ impl Client {
         self.now_ms = time::wall_ms();
         self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
         self.publish_input();
-        self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
         if self.node.tracking.is_active() {
             self.tell_before();
         }
         self.ticks = time::ticks();
         self.output_end = self.reply.len() + if self.authenticated { OUTPUT_STEP } else { OUTPUT_STEP_UNAUTHENTICATED };
+    }
+
+    /// What was changed in this hold joins the log now; all shards are held.
+    pub(crate) fn log_so_far(&mut self, shards: &mut dyn Shards) {
+        if !self.effects.has_records() {
+            return;
+        }
+        let position = self.node.log.append(self.shared.core, &self.effects);
+        self.effects.clear();
+        for index in 0..self.node.layout.shards {
+            shards.shard(index).log_position = position;
+        }
     }
 
     /// Adds the commands executed since the last time to the counters that others read.

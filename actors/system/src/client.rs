@@ -10,6 +10,7 @@ use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
 use crate::memory::{Room, make_room};
 use crate::node::Node;
+use crate::persistence::Outcome;
 use crate::push::Pushes;
 use crate::reply_mode::ReplyMode;
 use crate::request::{Incoming, LentIncoming, Prepared};
@@ -17,6 +18,7 @@ use crate::shard::{HeldShards, NoShards, run_with};
 use crate::walk::{Walking, may_walk};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
+use simurgh_kernel::sync::oneshot;
 use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, Lookup};
 use simurgh_protocol::resp::Limits;
@@ -25,7 +27,8 @@ use simurgh_storage::{Context, Discarded, Effects, Random, Shard, Shards};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+
+pub use crate::wait::Wait;
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +37,6 @@ pub enum Close {
     AfterReply,
     /// At once.
     Now,
-}
-
-/// Something that a command asks of the connection's asynchronous part before the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// DEBUG SLEEP: the whole core stands still, as Redis would.
-    Sleep(Duration),
-    /// DEBUG RELOAD: the keyspace is loaded from the log.
-    Reload,
-    /// SHUTDOWN: the node stops.
-    Shutdown,
-    /// DEBUG PANIC-CONNECTION: a mistake in a connection, on demand.
-    Panic,
 }
 
 /// A client.
@@ -82,6 +72,8 @@ pub struct Client {
     pub close: Option<Close>,
     /// What its connection is to do before the next request.
     pub wait: Option<Wait>,
+    /// The end of the snapshot that it waits for.
+    pub(crate) snapshot: Option<oneshot::Receiver<Outcome>>,
     /// It is a MONITOR and is sent what others do.
     pub is_monitor: bool,
     /// It is subscribed to something.
@@ -215,6 +207,7 @@ impl Client {
             no_touch: false,
             close: None,
             wait: None,
+            snapshot: None,
             is_monitor: false,
             is_subscriber: false,
             pushes: Pushes::default(),
@@ -283,6 +276,8 @@ impl Client {
         let set = held.set();
         let reply_start = self.reply.len();
         let max = self.live.config.max_memory_bytes as usize;
+        // The log is switched on with all shards held: whoever holds one knows whether it is.
+        self.effects.recording = self.node.log.mode() != crate::log::Mode::Off;
         // Who reads a key while holding its shard has said before that it tracks.
         self.effects.watching = self.node.tracking.is_active();
         if self.blocked.is_some() {

@@ -8,6 +8,7 @@ use crate::client::{Client, Close, Ran, Wait, run};
 use crate::clients::{ClientShared, ConnectionMessage};
 use crate::memory;
 use crate::node::Node;
+use crate::persistence::Reload;
 use crate::request::LentIncoming;
 use simurgh_kernel::net::Stream;
 use simurgh_kernel::{core, time};
@@ -424,19 +425,34 @@ impl Connection {
     async fn perform(&mut self, wait: Wait) {
         match wait {
             Wait::Sleep(duration) => time::sleep(duration).await,
-            Wait::Reload => {
-                let reloaded = crate::recovery::reload(&self.node).await;
+            Wait::Reload(source) => {
+                let reloaded = crate::persistence::reload::reload(&self.node, source).await;
                 if let Some(client) = &mut self.client {
                     match reloaded {
                         Ok(()) => client.reply.ok(),
                         Err(error) => {
-                            client.reply.error(format_args!("ERR Error trying to load the AOF files: {error}"))
+                            let what = if source == Reload::Log { "AOF files" } else { "RDB dump" };
+                            client.reply.error(format_args!("ERR Error trying to load the {what}: {error}"));
                         }
                     }
                 }
             }
+            Wait::Snapshot => {
+                let Some(ended) = self.client.as_mut().and_then(|client| client.snapshot.take()) else { return };
+                let saved = matches!(ended.await, Ok(Ok(())));
+                if let Some(client) = &mut self.client {
+                    if saved { client.reply.ok() } else { client.reply.error("ERR") }
+                }
+            }
             Wait::Panic => panic!("DEBUG PANIC-CONNECTION asked for it"),
-            Wait::Shutdown => {
+            Wait::Shutdown { saves, forced } => {
+                if saves && !self.node.save_before_stop().await && !forced {
+                    if let Some(client) = &mut self.client {
+                        client.reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
+                    }
+                    return;
+                }
+                self.node.shutdown.ask();
                 // The one who asked hears of the end by the connection's end; nothing of it is waited for.
                 self.node.forget_client(&self.shared);
                 self.node.shutdown.finished().await;

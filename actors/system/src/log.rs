@@ -9,7 +9,8 @@
 //! carries its condition: the position that must be safe before it leaves. When a sync is due and who waits for it are separate:
 //! the log writer decides the first, each connection the second.
 
-use simurgh_kernel::sync::Notify;
+use crate::persistence::Switched;
+use simurgh_kernel::sync::{Notify, oneshot};
 use simurgh_storage::Effects;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,6 +56,26 @@ pub const CONGESTED_BYTES: usize = 256 << 20;
 /// Bytes in the buffer from which the writer is woken even where no reply waits.
 const EAGER_BYTES: usize = 1 << 20;
 
+/// A position at which the log goes on in a new file.
+#[derive(Debug)]
+pub(crate) struct LogCut {
+    /// Bytes of the buffer that belong to the file before it.
+    at: usize,
+    /// The new file begins a data set that is not yet on the disk: no manifest is to name it.
+    pub starts: bool,
+    /// Told of the new file.
+    pub answer: oneshot::Sender<Result<Switched, String>>,
+}
+
+/// What waits to be written.
+pub(crate) struct Taken {
+    pub group: Vec<u8>,
+    /// The position behind it.
+    pub position: u64,
+    /// What follows belongs to a new file.
+    pub cut: Option<LogCut>,
+}
+
 #[derive(Debug, Default)]
 struct Stream {
     buffer: Vec<u8>,
@@ -62,6 +83,7 @@ struct Stream {
     end: u64,
     /// The database that the last record left selected.
     database: Option<usize>,
+    cut: Option<LogCut>,
 }
 
 /// What one core's connections wait for.
@@ -139,6 +161,7 @@ impl Log {
         let mut stream = self.stream();
         stream.end = position;
         stream.database = None;
+        stream.cut = None;
         stream.buffer.clear();
         self.safe.store(position, Ordering::Release);
     }
@@ -169,14 +192,36 @@ impl Log {
         end
     }
 
-    /// Takes everything that waits to be written, leaving `spare` in its place; the position behind it.
-    pub(crate) fn take(&self, spare: Vec<u8>) -> (Vec<u8>, u64) {
+    /// Everything from here on belongs to a new file; all shards are held. Tells which, once the records before it are on the disk.
+    pub(crate) fn cut(&self, starts: bool) -> oneshot::Receiver<Result<Switched, String>> {
+        let (answer, switched) = oneshot::channel();
+        let mut stream = self.stream();
+        let at = stream.buffer.len();
+        // One that the writer has not come to yet ends here: its sender is dropped.
+        stream.cut = Some(LogCut { at, starts, answer });
+        // The new file's reader begins with no database chosen.
+        stream.database = None;
+        drop(stream);
+        self.writer.notify_one();
+        switched
+    }
+
+    /// Takes everything that waits to be written to the file of now, leaving `spare` in its place.
+    pub(crate) fn take(&self, spare: Vec<u8>) -> Taken {
         self.told.store(false, Ordering::Release);
         let mut stream = self.stream();
-        self.backlog.store(0, Ordering::Relaxed);
-        self.capacity.store(spare.capacity() as u64, Ordering::Relaxed);
-        self.capacity_taken.store(stream.buffer.capacity() as u64, Ordering::Relaxed);
-        (std::mem::replace(&mut stream.buffer, spare), stream.end)
+        let mut group = std::mem::replace(&mut stream.buffer, spare);
+        let mut position = stream.end;
+        let cut = stream.cut.take();
+        if let Some(cut) = &cut {
+            position -= (group.len() - cut.at) as u64;
+            stream.buffer.extend_from_slice(&group[cut.at..]);
+            group.truncate(cut.at);
+        }
+        self.backlog.store(stream.buffer.len() as u64, Ordering::Relaxed);
+        self.capacity.store(stream.buffer.capacity() as u64, Ordering::Relaxed);
+        self.capacity_taken.store(group.capacity() as u64, Ordering::Relaxed);
+        Taken { group, position, cut }
     }
 
     /// Position of the end of the stream.

@@ -10,10 +10,14 @@
 //! When the disk refuses: a failed *write* left nothing in the file, so the same bytes are written again later and writes are
 //! refused meanwhile. A failed *sync* is never retried: nobody knows what is on the disk, so the node stops and recovers from
 //! what is really there (fsyncgate).
+//!
+//! A rewrite cuts the log: what was recorded before goes to the file of now, which is synced, and only when a manifest that names the
+//! new file is on the disk is anything written to that. Without a log (`appendonly no`) there is no file, and nothing comes.
 
 use crate::commands::latency::measured;
-use crate::log::Mode;
+use crate::log::{LogCut, Mode, Taken};
 use crate::node::Node;
+use crate::persistence::{Installed, Place, Switched, current_manifest, install_manifest, write_new};
 use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::disk::{Failure, LogFile, Sync};
@@ -25,6 +29,8 @@ use std::time::Duration;
 
 /// How often the writer looks where no reply waits for it.
 const TICK: Duration = Duration::from_millis(50);
+/// The same while there is no log.
+const TICK_OFF: Duration = Duration::from_secs(1);
 /// How long between two syncs of `everysec`.
 const SYNC_NS: u64 = 1_000_000_000;
 /// How long before a failed write is tried again.
@@ -44,7 +50,8 @@ pub(crate) enum LogMessage {
 /// The files and where they stand.
 pub(crate) struct Writing {
     node: Arc<Node>,
-    file: LogFile,
+    /// None until there is a log.
+    file: Option<LogFile>,
     sealer: Sealer,
     spare: Vec<u8>,
     synced: u64,
@@ -56,7 +63,7 @@ pub(crate) struct Writing {
 impl Actor for LogWriter {
     type Msg = LogMessage;
     type State = Writing;
-    type Arguments = (Arc<Node>, LogFile, Sealer);
+    type Arguments = (Arc<Node>, Option<LogFile>, Sealer);
 
     async fn pre_start(
         &self,
@@ -64,7 +71,7 @@ impl Actor for LogWriter {
         (node, file, sealer): Self::Arguments,
     ) -> Result<Writing, ActorProcessingErr> {
         myself.cast(LogMessage::Write)?;
-        node.aof_size.store(file.length(), Ordering::Relaxed);
+        node.aof_size.store(file.as_ref().map_or(0, LogFile::length), Ordering::Relaxed);
         // Recovery has synced and vouched for all of it.
         let synced = sealer.position();
         let last_sync_ns = time::monotonic_ns();
@@ -86,7 +93,8 @@ impl Actor for LogWriter {
             writing.node.log_closed.notify_one();
             return Ok(());
         }
-        if !wrote && time::timeout(TICK, writing.node.log.writer.notified()).await.is_err() && writing.is_idle() {
+        let tick = if writing.node.log.mode() == Mode::Off { TICK_OFF } else { TICK };
+        if !wrote && time::timeout(tick, writing.node.log.writer.notified()).await.is_err() && writing.is_idle() {
             writing.write_idle_seal(Sync::No).await;
         }
         Ok(myself.cast(LogMessage::Write)?)
@@ -97,12 +105,33 @@ impl Writing {
     /// Writes and, if due, syncs what has queued; whether there was anything to do.
     async fn write_group(&mut self, is_last: bool) -> bool {
         let mode = self.node.log.mode();
-        let (mut group, position) = self.node.log.take(std::mem::take(&mut self.spare));
-        let sync = self.is_sync_due(mode, is_last, position);
-        if group.is_empty() && sync == Sync::No {
+        let Taken { group, position, cut } = self.node.log.take(std::mem::take(&mut self.spare));
+        let sync = self.is_sync_due(mode, is_last || cut.is_some(), position);
+        let did = !group.is_empty() || sync == Sync::Data;
+        if self.file.is_none() {
+            // The end of what was recorded while the log was off, or not yet on: no data set has a place for it.
+            self.sealer.absorb(&group);
+            (self.synced, self.vouched) = (position, position);
+            self.keep(group);
+        } else if did {
+            self.write_records(group, position, mode, sync).await;
+        } else {
             self.spare = group;
-            return false;
         }
+        if did {
+            self.node.log.announce(position);
+        }
+        match cut {
+            Some(cut) => {
+                self.switch(cut).await;
+                true
+            }
+            None => did,
+        }
+    }
+
+    /// Writes a group, and syncs it if that is due.
+    async fn write_records(&mut self, mut group: Vec<u8>, position: u64, mode: Mode, sync: Sync) {
         if !group.is_empty() {
             self.sealer.seal(&mut group, self.synced);
             self.vouched = self.synced;
@@ -115,8 +144,51 @@ impl Writing {
             self.synced = position;
             self.last_sync_ns = time::monotonic_ns();
         }
-        self.node.log.announce(position);
-        true
+    }
+
+    /// The log goes on in a new file; everything before it is synced. If that cannot be, it goes on in the one it has.
+    async fn switch(&mut self, cut: LogCut) {
+        let switched = self.begin_file(cut.starts).await;
+        if let Err(error) = &switched {
+            tracing::warn!(%error, "the log could not go on in a new file");
+            if self.file.is_none() {
+                // Nothing can be promised without a file.
+                self.node.log.set_mode(Mode::Off);
+            }
+        }
+        // Who asked may have given up.
+        let _ = cut.answer.send(switched);
+    }
+
+    async fn begin_file(&mut self, starts: bool) -> Result<Switched, String> {
+        let node = self.node.clone();
+        let place = Place::of(&node);
+        let mut manifest = current_manifest(&node, &place).await?;
+        let increment = manifest.next_increment(&place.prefix, None);
+        let path = place.path(&increment.name);
+        let mut start = Vec::new();
+        self.sealer.write_start(&mut start);
+        let file = write_new(node.disk.as_ref(), &path, start).await.map_err(|error| error.to_string())?;
+        if !starts {
+            manifest.push_increment(increment.clone()).map_err(|fault| fault.to_string())?;
+            match install_manifest(node.disk.as_ref(), &place, &manifest).await {
+                Installed::Yes => node.persistence.state().manifest = Some(manifest),
+                Installed::No(error) => {
+                    let _ = node.disk.unlink(&path).await;
+                    return Err(error.to_string());
+                }
+                Installed::Unknown(error) => {
+                    node.fail(&format!("the log's manifest could not be synced: {error}")).await
+                }
+            }
+        }
+        let before = if starts { 0 } else { self.file.as_ref().map_or(0, LogFile::length) };
+        node.aof_earlier_size.fetch_add(before, Ordering::Relaxed);
+        node.aof_size.store(file.length(), Ordering::Relaxed);
+        self.file = Some(file);
+        // The new file says where it begins, and all of that is on the disk.
+        self.vouched = self.synced;
+        Ok(Switched { increment, is_named: !starts })
     }
 
     /// LATENCY's events, by Redis's names. A write and its sync are one submission here, so either's time is that of both; what
@@ -147,9 +219,10 @@ impl Writing {
         if self.vouched == self.synced || self.synced != self.sealer.position() {
             return;
         }
+        let Some(file) = &mut self.file else { return };
         let mut seal = std::mem::take(&mut self.spare);
         self.sealer.write_seal(&mut seal, self.synced);
-        let done = self.file.append(seal, sync).await;
+        let done = file.append(seal, sync).await;
         match done.result {
             Ok(()) => self.vouched = self.synced,
             Err(Failure::Write(error)) => tracing::debug!(%error, "the log could not be vouched for"),
@@ -164,7 +237,7 @@ impl Writing {
     fn keep(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.spare = if buffer.capacity() > KEPT { Vec::new() } else { buffer };
-        self.node.aof_size.store(self.file.length(), Ordering::Relaxed);
+        self.node.aof_size.store(self.file.as_ref().map_or(0, LogFile::length), Ordering::Relaxed);
     }
 
     fn is_sync_due(&self, mode: Mode, is_last: bool, position: u64) -> Sync {
@@ -180,7 +253,8 @@ impl Writing {
     /// Appends a group, however long the disk refuses to take it.
     async fn append(&mut self, mut group: Vec<u8>, sync: Sync) {
         loop {
-            let done = self.file.append(group, sync).await;
+            let Some(file) = &mut self.file else { return };
+            let done = file.append(group, sync).await;
             group = done.buffer;
             match done.result {
                 Ok(()) => break,

@@ -14,9 +14,12 @@ pub use crate::loading::Loading;
 use crate::log::{CONGESTED_BYTES, Log, Mode};
 use crate::log_writer::LogWriter;
 use crate::memory::{Allocator, Gauge};
+use crate::persistence::Persistence;
+use crate::persistence::snapshotter::Snapshotter;
 use crate::pubsub::PubSub;
 pub use crate::recovery::RecoveryError;
-use crate::recovery::recover;
+use crate::recovery::{Recovered, load_snapshot, recover};
+pub use crate::running::{Running, Shutdown};
 use crate::samples::Samples;
 use crate::stats::Stats;
 use crate::supervisor::{Children, Supervisor};
@@ -31,11 +34,12 @@ use simurgh_kernel::{random, time};
 use simurgh_protocol::command::{Command, CommandFlags};
 use simurgh_protocol::config::{AppendFsync, Config, LogLevel, Settings};
 use simurgh_protocol::{Args, CommandError};
+use simurgh_storage::aof::manifest::temporary_name;
+use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::{Discarded, KeyHasher, Layout, Shard};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// How many shards each thread gets, so that two threads seldom meet at one.
 const SHARDS_PER_CORE: usize = 8;
@@ -54,40 +58,6 @@ pub struct Options {
     pub set_log_level: Option<fn(LogLevel)>,
     /// The allocator, where there is one to ask. Without it the keyspace's count of bytes serves.
     pub allocator: Option<Allocator>,
-}
-
-/// Stopping: first no new requests, then the log, then the end.
-#[derive(Debug, Default)]
-pub struct Shutdown {
-    asked: AtomicBool,
-    connections_gone: AtomicBool,
-    changed: Notify,
-    finished: Notify,
-}
-
-impl Shutdown {
-    /// Asks the node to stop.
-    pub fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
-        self.changed.notify_one();
-    }
-
-    /// Whether it has been asked to.
-    #[must_use]
-    pub fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Acquire)
-    }
-
-    /// Every connection has stopped executing: what the log holds now is all there will be.
-    #[must_use]
-    pub fn connections_gone(&self) -> bool {
-        self.connections_gone.load(Ordering::Acquire)
-    }
-
-    /// Ends only with the node.
-    pub async fn finished(&self) {
-        self.finished.notified().await;
-    }
 }
 
 /// A node.
@@ -122,6 +92,8 @@ pub struct Node {
     pub aof_earlier_size: AtomicU64,
     /// The length of all of them at the start.
     pub aof_base_size: AtomicU64,
+    /// Snapshots and rewrites.
+    pub persistence: Persistence,
     pub(crate) log_closed: Notify,
     /// Who is connected.
     pub clients: Clients,
@@ -188,16 +160,6 @@ pub enum StartError {
     Recovery(#[from] RecoveryError),
 }
 
-/// A node that runs. Dropping it does not stop it.
-pub struct Running {
-    /// The node.
-    pub node: Arc<Node>,
-    cores: Arc<Vec<Core>>,
-    listeners: Core,
-    log_core: Option<Core>,
-    _lock: DirectoryLock,
-}
-
 impl Node {
     /// Starts a node: it answers clients at once, with LOADING until its data is there.
     ///
@@ -220,9 +182,16 @@ impl Node {
         }
         let listeners = Core::start("listen", 0).map_err(StartError::Thread)?;
         let supervisor = supervise(&node, bind(&config)?, &cores, &listeners).await?;
-        let log_core = if config.append_only { Some(Self::load(&node, &config, supervisor).await?) } else { None };
+        node.persistence.state().last_save_s = node.started_ms / 1000;
+        let log_core = Self::load(&node, &config, supervisor.clone()).await?;
+        let snapshot_core = Core::start("snapshot", 0).map_err(StartError::Thread)?;
+        let arguments = node.clone();
+        snapshot_core.spawn(abort_on_panic(async move {
+            let started = Actor::spawn_linked(None, Snapshotter, arguments, supervisor).await;
+            started.expect("an actor without a name starts");
+        }));
         node.loading.is_loading.store(false, Ordering::Release);
-        Ok(Running { node, cores, listeners, log_core, _lock: lock })
+        Ok(Running { node, cores, listeners, log_core, snapshot_core, _lock: lock })
     }
 
     fn new(options: Options, config: &Config, core_count: usize) -> Result<Self, StartError> {
@@ -253,6 +222,7 @@ impl Node {
             aof_size: AtomicU64::new(0),
             aof_earlier_size: AtomicU64::new(0),
             aof_base_size: AtomicU64::new(0),
+            persistence: Persistence::default(),
             log_closed: Notify::new(),
             clients: Clients::default(),
             listening: Listening::default(),
@@ -278,31 +248,36 @@ impl Node {
         })
     }
 
-    /// Loads the data and starts the log writer.
+    /// Loads the data, from the log if there is one, else from the last snapshot, and starts the log writer.
     async fn load(node: &Arc<Self>, config: &Config, supervisor: ActorCell) -> Result<Core, StartError> {
         let started = time::monotonic_ns();
         let mut loaded = Shard::all(&node.layout);
         node.loading.started_ms.store(u64::try_from(time::wall_ms()).unwrap_or(0), Ordering::Relaxed);
-        let recovered = recover(node, &mut loaded).await?;
-        node.aof_earlier_size.store(recovered.earlier_bytes, Ordering::Relaxed);
-        node.aof_base_size.store(recovered.earlier_bytes + recovered.file.length(), Ordering::Relaxed);
-        let keys: usize = loaded.iter().map(|shard| shard.keys()).sum();
-        let mut held = loop {
-            match node.shards.try_hold(node.shards.all()) {
-                Some(held) => break held,
-                None => core::yield_now().await,
-            }
+        let (file, sealer, source) = if config.append_only {
+            let Recovered { file, sealer, earlier_bytes, manifest } = recover(node, &mut loaded).await?;
+            node.aof_earlier_size.store(earlier_bytes, Ordering::Relaxed);
+            node.aof_base_size.store(earlier_bytes + file.length(), Ordering::Relaxed);
+            node.persistence.state().manifest = Some(manifest);
+            crate::persistence::discard_leftovers(node).await?;
+            (Some(file), sealer, "append only file")
+        } else {
+            load_snapshot(node, &mut loaded).await?;
+            (None, Sealer::new(0, random::entropy_u64()), "disk")
         };
+        // What a snapshot that was killed has left; nobody minds if there is none.
+        let _ = node.disk.unlink(&temporary_name(&config.db_file_name)).await;
+        let keys: usize = loaded.iter().map(|shard| shard.keys()).sum();
+        let mut held = crate::shard::hold_all(node).await;
         for (index, shard) in loaded.into_iter().enumerate() {
             *held.get(index) = shard;
         }
         drop(held);
         let seconds = (time::monotonic_ns() - started) as f64 / 1e9;
-        tracing::info!("DB loaded from append only file: {keys} keys in {seconds:.3} seconds");
-        node.log.begin_at(recovered.sealer.position());
+        tracing::info!("DB loaded from {source}: {keys} keys in {seconds:.3} seconds");
+        node.log.begin_at(sealer.position());
         node.log.set_mode(mode_of(config));
         let log_core = Core::start("log", 0).map_err(StartError::Thread)?;
-        let arguments = (node.clone(), recovered.file, recovered.sealer);
+        let arguments = (node.clone(), file, sealer);
         log_core.spawn(abort_on_panic(async move {
             let started = Actor::spawn_linked(None, LogWriter, arguments, supervisor).await;
             started.expect("an actor without a name starts");
@@ -320,6 +295,9 @@ impl Node {
         if flags.contains(CommandFlags::WRITE) && self.log.refuses() {
             let why = self.log.refusal().unwrap_or_default();
             return Err(CommandError::Owned(format!("MISCONF Errors writing to the AOF file: {why}")));
+        }
+        if flags.contains(CommandFlags::WRITE) && self.persistence.save_failed() && must_stop_writes(client) {
+            return Err(SAVE_FAILED);
         }
         if client.is_without_room() && client.needs_memory(command) {
             return Err(CommandError::Text("OOM command not allowed when used memory > 'maxmemory'."));
@@ -409,6 +387,19 @@ impl Node {
     }
 }
 
+const SAVE_FAILED: CommandError = CommandError::Text(
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the \
+     data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails \
+     (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
+);
+
+/// Whether a snapshot that failed stops writes: somebody counts on snapshots.
+#[cold]
+fn must_stop_writes(client: &Client) -> bool {
+    let config = &client.live().config;
+    config.stop_writes_on_save_error && !config.save_points.is_empty()
+}
+
 /// What replies promise, by `appendonly` and `appendfsync`.
 pub(crate) fn mode_of(config: &Config) -> Mode {
     if !config.append_only {
@@ -456,42 +447,5 @@ async fn lock_folder(disk: &dyn Disk) -> Result<DirectoryLock, StartError> {
         Ok(lock) => Ok(lock),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(StartError::Locked),
         Err(error) => Err(StartError::Disk(error)),
-    }
-}
-
-impl Running {
-    /// Waits until somebody asks the node to stop, then stops it with every acknowledged write on the disk.
-    pub async fn until_shutdown(self) {
-        while !self.node.shutdown.is_asked() {
-            self.node.shutdown.changed.notified().await;
-        }
-        self.stop().await;
-    }
-
-    /// Stops: no new connections, no more requests, everything in the log on the disk.
-    async fn stop(self) {
-        tracing::info!("stopping: no more requests");
-        // Listeners turn connections away from now on. They end last: with them goes the supervisor, and with that the log
-        // writer, which still has work to do.
-        for client in self.node.clients.all() {
-            client.kill();
-        }
-        let patience = time::monotonic_ns() + 5_000_000_000;
-        while !self.node.clients.is_empty() && time::monotonic_ns() < patience {
-            time::sleep(Duration::from_millis(1)).await;
-        }
-        self.node.shutdown.connections_gone.store(true, Ordering::Release);
-        if self.log_core.is_some() {
-            self.node.log.writer.notify_one();
-            self.node.log_closed.notified().await;
-        }
-        tracing::info!("stopped: everything acknowledged is on the disk");
-        self.listeners.stop();
-        for core in self.cores.iter() {
-            core.stop();
-        }
-        if let Some(core) = self.log_core {
-            core.stop();
-        }
     }
 }

@@ -11,12 +11,13 @@
 
 use crate::loading::{Functions, Ground, Loaded, Loader, PIECE};
 use crate::node::Node;
+use crate::persistence::{Installed, Place, adopt_snapshot, install_manifest, write_new};
 use simurgh_kernel::disk::{Disk, LogFile, Sync};
-use simurgh_kernel::{core, random, time};
-use simurgh_storage::aof::manifest::{BaseFormat, Manifest, ManifestFile, manifest_name, temporary_name};
+use simurgh_kernel::{random, time};
+use simurgh_storage::Shard;
+use simurgh_storage::aof::manifest::{BaseFormat, Manifest, ManifestFile, manifest_name};
 use simurgh_storage::aof::replay::End;
 use simurgh_storage::aof::seal::Sealer;
-use simurgh_storage::{Discarded, Shard};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,6 +40,10 @@ pub enum RecoveryError {
     Refused { path: String, offset: u64, reply: String },
     #[error("{path}: a library of functions does not load: {error}")]
     Library { path: String, error: String },
+    #[error("there is no snapshot")]
+    NoSnapshot,
+    #[error("the snapshot could not be saved: {0}")]
+    Save(String),
     #[error("{path} was not found although the manifest names it")]
     Missing { path: String },
     #[error("{path}: the key at byte {offset} is in a database beyond the {databases} that there are (see databases)")]
@@ -61,6 +66,8 @@ pub(crate) struct Recovered {
     pub sealer: Sealer,
     /// Bytes of the files before that one.
     pub earlier_bytes: u64,
+    /// The files, as the disk has them.
+    pub manifest: Manifest,
 }
 
 /// Loads the keyspace and opens the log.
@@ -71,13 +78,17 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
     let manifest_path = format!("{folder}/{}", manifest_name(&prefix));
     let disk = node.disk.as_ref();
     disk.create_directory(&folder).await.map_err(disk_error(&folder))?;
-    let manifest = match disk.read(&manifest_path).await {
+    let mut manifest = match disk.read(&manifest_path).await {
         Ok(bytes) => {
             Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path: manifest_path.clone(), error })?
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Manifest::default(),
         Err(error) => return Err(disk_error(&manifest_path)(error)),
     };
+    if manifest.data_files().next().is_none() {
+        let place = Place { folder: folder.clone(), prefix: prefix.clone() };
+        adopt_snapshot(disk, &place, &config.config.db_file_name, &mut manifest).await?;
+    }
     let total = bytes_of(disk, &folder, manifest.data_files()).await?;
     node.loading.total_bytes.store(total, Ordering::Relaxed);
     let watched = (&node.loading, &node.shutdown);
@@ -88,10 +99,32 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
     }
     let Loaded { shards: loaded, sealer, end, functions } = loader.finish().await?;
     *shards = loaded;
-    if let Functions::Run(_, libraries) = functions {
-        *node.scripting.libraries() = libraries;
-    }
+    functions.install();
     open(node, manifest, &folder, &prefix, sealer, end).await
+}
+
+/// Loads the keyspace from the file that `dbfilename` names; whether there is one. Libraries of functions take the place of those
+/// that there are.
+pub(crate) async fn load_snapshot(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result<bool, RecoveryError> {
+    let path = node.configuration.current().config.db_file_name.clone();
+    let length = match node.disk.length(&path).await {
+        Ok(length) => length,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(disk_error(&path)(error)),
+    };
+    tracing::info!(file = %path, bytes = length, "reading");
+    node.loading.total_bytes.store(length, Ordering::Relaxed);
+    node.loading.keys_loaded.store(0, Ordering::Relaxed);
+    node.loading.keys_expired.store(0, Ordering::Relaxed);
+    let watched = (&node.loading, &node.shutdown);
+    let mut loader = Loader::start(&Ground::of(node), &node.disk, watched, "", std::mem::take(shards)).await?;
+    loader.functions = Functions::of(node);
+    loader.expired_before_ms = Some(time::wall_ms());
+    loader.load_rdb(&path, length).await?;
+    let loaded = loader.finish().await?;
+    *shards = loaded.shards;
+    loaded.functions.install();
+    Ok(true)
 }
 
 /// The length of files of the log together; those that are missing are found when they are loaded.
@@ -110,47 +143,6 @@ async fn bytes_of(
         };
     }
     Ok(bytes)
-}
-
-/// Loads the keyspace anew from the log that is being written, with every shard held: DEBUG LOADAOF.
-pub(crate) async fn reload(node: &Arc<Node>) -> Result<(), RecoveryError> {
-    let mut held = loop {
-        match node.shards.try_hold(node.shards.all()) {
-            Some(held) => break held,
-            None => core::yield_now().await,
-        }
-    };
-    let end = node.log.end();
-    while node.log.safe() < end {
-        node.log.writer.notify_one();
-        core::yield_now().await;
-    }
-    let config = node.configuration.current();
-    let (folder, prefix) = (&config.config.append_dir_name, &config.config.append_file_name);
-    let path = format!("{folder}/{}", manifest_name(prefix));
-    let bytes = node.disk.read(&path).await.map_err(disk_error(&path))?;
-    let manifest = Manifest::parse(&bytes).map_err(|error| RecoveryError::Manifest { path, error })?;
-    let watched = (&node.loading, &node.shutdown);
-    let shards = Shard::all(&node.layout);
-    let mut loader = Loader::start(&Ground::of(node), &node.disk, watched, folder, shards).await?;
-    loader.functions = Functions::of(node);
-    for file in manifest.data_files() {
-        // Nothing may be cut: the writer has the file open, and what it has written is whole.
-        loader.load(file, false).await?;
-    }
-    let Loaded { shards: loaded, functions, .. } = loader.finish().await?;
-    if let Functions::Run(_, mut libraries) = functions {
-        libraries.generation += node.scripting.libraries().generation + 1;
-        *node.scripting.libraries() = libraries;
-    }
-    for (index, mut shard) in loaded.into_iter().enumerate() {
-        for database in 0..node.layout.databases {
-            let content = shard.take_database(database);
-            node.discard(vec![Discarded::Database(held.get(index).take_database(database))]);
-            *held.get(index).database_mut(database) = content;
-        }
-    }
-    Ok(())
 }
 
 /// Opens the last increment for appending, or begins the log when there is none.
@@ -177,7 +169,7 @@ async fn open(
         }
         let earlier = manifest.data_files().filter(|file| file.name != last.name);
         let earlier_bytes = bytes_of(disk, folder, earlier).await?;
-        return Ok(Recovered { file, sealer, earlier_bytes });
+        return Ok(Recovered { file, sealer, earlier_bytes, manifest });
     }
     if manifest.base().is_none() {
         let base = manifest.next_base(prefix, BaseFormat::Rdb);
@@ -191,8 +183,11 @@ async fn open(
     let mut file = disk.create(&path).await.map_err(disk_error(&path))?;
     write_start(&mut file, &sealer, &path).await?;
     manifest.push_increment(increment).map_err(|_| RecoveryError::Missing { path: path.clone() })?;
-    switch_manifest(disk, folder, prefix, &manifest).await?;
-    Ok(Recovered { file, sealer, earlier_bytes })
+    let place = Place { folder: folder.to_owned(), prefix: prefix.to_owned() };
+    match install_manifest(disk, &place, &manifest).await {
+        Installed::Yes => Ok(Recovered { file, sealer, earlier_bytes, manifest }),
+        Installed::No(error) | Installed::Unknown(error) => Err(error),
+    }
 }
 
 /// Makes what the life before left behind as safe as it looks. It may be in the kernel's cache alone: that life may have been
@@ -233,27 +228,6 @@ async fn append_all(file: &mut LogFile, bytes: Vec<u8>, path: &str) -> Result<()
         .await
         .result
         .map_err(|failure| disk_error(path)(io::Error::other(failure.to_string())))
-}
-
-async fn write_new(disk: &dyn Disk, path: &str, bytes: Vec<u8>) -> Result<(), RecoveryError> {
-    let mut file = disk.create(path).await.map_err(disk_error(path))?;
-    append_all(&mut file, bytes, path).await
-}
-
-/// Switches to a new manifest in one step: written and synced beside, renamed over, and the directory synced.
-pub(crate) async fn switch_manifest(
-    disk: &dyn Disk,
-    folder: &str,
-    prefix: &str,
-    manifest: &Manifest,
-) -> Result<(), RecoveryError> {
-    let path = format!("{folder}/{}", manifest_name(prefix));
-    let temporary = format!("{folder}/{}", temporary_name(&manifest_name(prefix)));
-    write_new(disk, &temporary, manifest.format()).await?;
-    // The files that the manifest names must be there before the manifest is.
-    disk.sync_directory(folder).await.map_err(disk_error(folder))?;
-    disk.rename(&temporary, &path).await.map_err(disk_error(&path))?;
-    disk.sync_directory(folder).await.map_err(disk_error(folder))
 }
 
 /// The base of a log that begins with nothing.

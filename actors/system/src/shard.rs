@@ -6,12 +6,15 @@
 
 use crate::client::Client;
 use crate::commands::{EXEC, ends_watch};
+use crate::node::Node;
 use crate::request::Prepared;
 use crate::scripting::run_in_turns;
-use simurgh_kernel::core::AbortOnUnwind;
+use simurgh_kernel::core::{AbortOnUnwind, yield_now};
 use simurgh_kernel::mailbox::{Held, Job};
+use simurgh_kernel::time;
 use simurgh_protocol::command::Lookup;
 use simurgh_storage::{Shard, Shards};
+use std::time::Duration;
 
 /// Shards held for a job, as commands see them.
 pub(crate) struct HeldShards<'a, 'b>(pub &'a mut Held<'b, Shard, Client>);
@@ -21,6 +24,39 @@ impl Shards for HeldShards<'_, '_> {
     fn shard(&mut self, index: usize) -> &mut Shard {
         self.0.get(index)
     }
+}
+
+/// How often a busy shard is tried in turns with others before a moment's sleep: a script may hold it for long.
+const TURNS: u32 = 64;
+const REST: Duration = Duration::from_micros(100);
+
+/// Takes one shard for somebody who is no client, as soon as it is idle.
+pub(crate) async fn hold(node: &Node, index: usize) -> Held<'_, Shard, Client> {
+    let mut tries = 0;
+    loop {
+        match node.shards.try_hold(1 << index) {
+            Some(held) => return held,
+            None => wait(&mut tries).await,
+        }
+    }
+}
+
+/// Takes all shards, one after the other in ascending order, as everybody does who takes several: what is held makes others wait, so
+/// the end is near even under load.
+pub(crate) async fn hold_all(node: &Node) -> Held<'_, Shard, Client> {
+    let mut held = hold(node, 0).await;
+    for index in 1..node.shards.count() {
+        let mut tries = 0;
+        while !held.try_extend(1 << index) {
+            wait(&mut tries).await;
+        }
+    }
+    held
+}
+
+async fn wait(tries: &mut u32) {
+    *tries += 1;
+    if *tries < TURNS { yield_now().await } else { time::sleep(REST).await }
 }
 
 /// For commands that run without any shard.

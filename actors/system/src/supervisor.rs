@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | listener | it is started again on the same socket; one whose socket was stopped ends |
 //! | cron | it is started again |
-//! | log writer | the node stops: recovery goes by what is on the disk |
+//! | log writer, snapshotter | the node stops: recovery goes by what is on the disk |
 //!
 //! Connections and shards are not its children: they have the kernel's lean mailboxes, and their rules stand in `connection.rs`
 //! (a panic closes that connection) and `shard.rs` (a panic stops the node).
@@ -104,7 +104,7 @@ impl Actor for Supervisor {
         let SupervisionEvent::ActorFailed(actor, error) = event else { return Ok(()) };
         let failed = state.children.iter().position(|(id, _)| *id == actor.get_id());
         let Some(index) = failed else {
-            tracing::error!(%error, "the log writer failed; the server stops");
+            tracing::error!(%error, "an actor that keeps the data failed; the server stops");
             core::abort_node();
         };
         let (_, child) = state.children.swap_remove(index);

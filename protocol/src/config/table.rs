@@ -23,8 +23,6 @@ const THRESHOLD: Bounds = Bounds::new(-1, i64::MAX);
 
 const NO_CLUSTER: &str = "cluster mode is not built yet";
 const NO_REPLICATION: &str = "replication is not built yet";
-const NO_SNAPSHOTS: &str = "snapshots are not built yet; the append-only file keeps the data";
-const NO_REWRITE: &str = "the append-only file is not rewritten in the background yet";
 const NO_TLS: &str = "TLS is not built yet";
 const NO_TYPE: &str = "this data type is not built yet";
 const NO_ACL: &str = "access control lists are not built yet; requirepass is";
@@ -310,33 +308,33 @@ rows! {
     /// Start although the end of the log is cut, and cut it off.
     AofLoadTruncated => switch("aof-load-truncated", "yes");
     /// Begin a rewritten log with a snapshot.
-    AofUseRdbPreamble => switch("aof-use-rdb-preamble", "yes").no_meaning(NO_REWRITE);
+    AofUseRdbPreamble => switch("aof-use-rdb-preamble", "yes");
     /// Write times into the log.
     AofTimestampEnabled => switch("aof-timestamp-enabled", "no").no_meaning("times are not written into the log yet");
     /// Sync a rewritten log in steps.
-    AofRewriteIncrementalFsync => switch("aof-rewrite-incremental-fsync", "yes").no_meaning(NO_REWRITE);
+    AofRewriteIncrementalFsync => switch("aof-rewrite-incremental-fsync", "yes");
     /// By how many percent the log grows before it is rewritten.
-    AutoAofRewritePercentage => integer("auto-aof-rewrite-percentage", "100", COUNT).no_meaning(NO_REWRITE);
+    AutoAofRewritePercentage => integer("auto-aof-rewrite-percentage", "100", COUNT);
     /// The least size at which the log is rewritten.
-    AutoAofRewriteMinSize => memory("auto-aof-rewrite-min-size", "64mb", LONG).no_meaning(NO_REWRITE);
+    AutoAofRewriteMinSize => memory("auto-aof-rewrite-min-size", "64mb", LONG);
     /// Do not sync while a child writes.
     NoAppendfsyncOnRewrite => switch("no-appendfsync-on-rewrite", "no").no_meaning(NO_FORK);
     /// When a snapshot is due: pairs of seconds and changes.
-    Save => special("save", "", Kind::SavePoints).no_meaning(NO_SNAPSHOTS);
+    Save => special("save", "", Kind::SavePoints);
     /// The name of the snapshot.
-    DbFileName => special("dbfilename", "dump.rdb", Kind::Text(TextRule::FileName)).protected().no_meaning(NO_SNAPSHOTS);
+    DbFileName => special("dbfilename", "dump.rdb", Kind::Text(TextRule::FileName)).protected();
     /// Compress snapshots.
-    RdbCompression => switch("rdbcompression", "yes").no_meaning(NO_SNAPSHOTS);
+    RdbCompression => switch("rdbcompression", "yes");
     /// Put a checksum into snapshots.
-    RdbChecksum => switch("rdbchecksum", "yes").start_only().no_meaning(NO_SNAPSHOTS);
+    RdbChecksum => switch("rdbchecksum", "yes").start_only();
     /// Remove snapshots that replication left.
-    RdbDelSyncFiles => switch("rdb-del-sync-files", "no").no_meaning(NO_SNAPSHOTS);
+    RdbDelSyncFiles => switch("rdb-del-sync-files", "no").no_meaning(NO_REPLICATION);
     /// Sync a snapshot in steps.
-    RdbSaveIncrementalFsync => switch("rdb-save-incremental-fsync", "yes").no_meaning(NO_SNAPSHOTS);
+    RdbSaveIncrementalFsync => switch("rdb-save-incremental-fsync", "yes");
     /// Load snapshots of unknown versions.
-    RdbVersionCheck => choice("rdb-version-check", "strict", &["strict", "relaxed"]).no_meaning(NO_SNAPSHOTS);
+    RdbVersionCheck => choice("rdb-version-check", "strict", &["strict", "relaxed"]).no_meaning("every version that is known is loaded, and no other");
     /// Refuse writes after a snapshot failed.
-    StopWritesOnBgsaveError => switch("stop-writes-on-bgsave-error", "yes").no_meaning("snapshots are not built yet; a log that cannot be written always stops writes");
+    StopWritesOnBgsaveError => switch("stop-writes-on-bgsave-error", "yes");
 
     // Watching the server.
 

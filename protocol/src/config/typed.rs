@@ -4,7 +4,7 @@
 use super::packing::Packing;
 use super::settings::Settings;
 use super::table::{FSYNC_MODES, Key, LOG_FORMATS, LOG_LEVELS, PERMISSIONS, POLICIES, SUPERVISORS};
-use super::value::{OutputLimits, Share, Value};
+use super::value::{OutputLimits, SavePoint, Share, Value};
 
 /// The configuration of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +91,26 @@ pub struct Config {
     pub append_dir_name: String,
     /// Start although the end of the log is cut.
     pub aof_load_truncated: bool,
+    /// Whether the base of the log is a snapshot, or commands.
+    pub aof_use_rdb_preamble: bool,
+    /// Sync a rewrite's base now and then while it is written.
+    pub aof_rewrite_incremental_sync: bool,
+    /// Rewrite the log when it has grown by so many percent; 0 never does.
+    pub auto_rewrite_percentage: u64,
+    /// Do not rewrite a log that is smaller.
+    pub auto_rewrite_bytes_least: u64,
+    /// When a snapshot is due.
+    pub save_points: Vec<SavePoint>,
+    /// The name of the snapshot's file, in `dir`.
+    pub db_file_name: String,
+    /// Compress strings in snapshots.
+    pub rdb_compression: bool,
+    /// End snapshots in a sum.
+    pub rdb_checksum: bool,
+    /// Sync a snapshot now and then while it is written.
+    pub rdb_incremental_sync: bool,
+    /// Refuse writes when the last snapshot failed.
+    pub stop_writes_on_save_error: bool,
     /// After how many milliseconds others are told of a script that runs; 0 for never.
     pub busy_reply_threshold_ms: u64,
     /// Log commands that took so long; `None` logs none.
@@ -154,6 +174,16 @@ impl Settings {
             append_file_name: self.string(Key::AppendFileName),
             append_dir_name: self.string(Key::AppendDirName),
             aof_load_truncated: self.on(Key::AofLoadTruncated),
+            aof_use_rdb_preamble: self.on(Key::AofUseRdbPreamble),
+            aof_rewrite_incremental_sync: self.on(Key::AofRewriteIncrementalFsync),
+            auto_rewrite_percentage: self.number(Key::AutoAofRewritePercentage),
+            auto_rewrite_bytes_least: self.number(Key::AutoAofRewriteMinSize),
+            save_points: self.save_points(Key::Save),
+            db_file_name: self.string(Key::DbFileName),
+            rdb_compression: self.on(Key::RdbCompression),
+            rdb_checksum: self.on(Key::RdbChecksum),
+            rdb_incremental_sync: self.on(Key::RdbSaveIncrementalFsync),
+            stop_writes_on_save_error: self.on(Key::StopWritesOnBgsaveError),
             busy_reply_threshold_ms: self.number(Key::BusyReplyThreshold),
             slowlog_microseconds_least: u64::try_from(self.integer(Key::SlowlogLogSlowerThan)).ok(),
             slowlog_len_max: self.number(Key::SlowlogMaxLen),
@@ -207,6 +237,11 @@ impl Settings {
     fn share(&self, key: Key) -> Share {
         let Value::Share(share) = self.value(key) else { other_kind(key) };
         *share
+    }
+
+    fn save_points(&self, key: Key) -> Vec<SavePoint> {
+        let Value::SavePoints(points) = self.value(key) else { other_kind(key) };
+        points.clone()
     }
 
     fn output_limits(&self, key: Key) -> OutputLimits {

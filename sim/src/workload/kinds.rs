@@ -10,7 +10,6 @@ use simurgh_protocol::resp::decode::Value;
 use super::think;
 use crate::client::{Client, number};
 use crate::judge::model::{self, ALL, COUNT, Change, Fate, State, Step};
-use crate::options::Scenario;
 use crate::random::Random;
 use crate::world::{Finding, World};
 
@@ -79,7 +78,7 @@ impl Kinds {
         self.next_number += 1;
         let name = *self.random.pick(&NAMES);
         // The toy has lists and hashes, and no more.
-        let is_node = self.world.options.scenario == Scenario::Node;
+        let is_node = self.world.options.scenario.is_node();
         match self.random.below(if is_node { 21 } else { 8 }) {
             0 => Change::Append(number),
             1 => Change::Prepend(number),

@@ -10,6 +10,7 @@
 //! | [`queue`] | items pushed to lists, waited for and taken or moved | each taken once, in order, by who came first; none lost |
 //! | [`kinds`] | changes of a client's own keys of every type, in and out of MULTI | a prefix of the changes is there |
 //! | [`mirror`] | one change of several types at once, by all clients | whoever looks finds them equal |
+//! | [`rewriter`] | snapshots and rewrites of the log | what the others find |
 //! | [`pubsub`] | numbered messages | heard in order, once, none invented, none missed between others |
 
 pub mod bank;
@@ -21,6 +22,7 @@ pub mod mirror;
 pub mod pubsub;
 pub mod queue;
 pub mod register;
+pub mod rewriter;
 
 use std::time::Duration;
 

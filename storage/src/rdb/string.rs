@@ -10,6 +10,7 @@ use super::cursor::{Cursor, Fault};
 use super::length::{Length, read_length, read_length_or_encoding, write_length};
 use super::lzf;
 use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 
 /// Longest string that is read unless the caller says otherwise: what `proto-max-bulk-len` allows by default.
 pub const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
@@ -59,6 +60,53 @@ pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) {
             write_length(out, bytes.len() as u64);
             out.extend_from_slice(bytes);
         }
+    }
+}
+
+/// Where a value is written: bytes, and whether strings are compressed.
+#[derive(Debug)]
+pub struct Sink<'a> {
+    bytes: &'a mut Vec<u8>,
+    compresses: bool,
+}
+
+/// Shorter strings are not compressed.
+const COMPRESSED_LEAST: usize = 21;
+/// Longer strings are not compressed: who waits for the shard would wait for that, too.
+const COMPRESSED_MAX: usize = 64 << 10;
+
+impl<'a> Sink<'a> {
+    /// Writes to `bytes`.
+    pub fn new(bytes: &'a mut Vec<u8>, compresses: bool) -> Self {
+        Self { bytes, compresses }
+    }
+
+    /// Appends a string, compressed if that is wanted and makes it shorter.
+    pub fn string(&mut self, bytes: &[u8]) {
+        let is_compressed = self.compresses && (COMPRESSED_LEAST..=COMPRESSED_MAX).contains(&bytes.len());
+        match is_compressed.then(|| lzf::compress(bytes)).flatten() {
+            Some(packed) => {
+                self.bytes.push(ENCODING | encoding::LZF);
+                write_length(self.bytes, packed.len() as u64);
+                write_length(self.bytes, bytes.len() as u64);
+                self.bytes.extend_from_slice(&packed);
+            }
+            None => write_string(self.bytes, bytes),
+        }
+    }
+}
+
+impl Deref for Sink<'_> {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        self.bytes
+    }
+}
+
+impl DerefMut for Sink<'_> {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        self.bytes
     }
 }
 
@@ -123,6 +171,21 @@ mod tests {
         assert_eq!(read(b"\xc3\x06\x0b\x01aa\xe0\n\x00"), Fault::TooLong);
         assert_eq!(read(b"\xc3\x01\x02\xff"), Fault::Lzf);
         assert_eq!(read(b"\xc2abc"), Fault::Short);
+    }
+
+    #[test]
+    fn a_sink_compresses_what_it_is_told_to() {
+        for (value, compresses, is_shorter) in [
+            (vec![b'a'; 100], true, true),
+            (vec![b'a'; 100], false, false),
+            (vec![b'a'; 20], true, false),
+            (vec![b'a'; COMPRESSED_MAX + 1], true, false),
+        ] {
+            let mut out = Vec::new();
+            Sink::new(&mut out, compresses).string(&value);
+            assert_eq!(out.len() < value.len(), is_shorter, "{} {compresses}", value.len());
+            assert_eq!(read_string(&mut Cursor::new(&out), STRING_BYTES_MAX).unwrap(), value);
+        }
     }
 
     proptest! {

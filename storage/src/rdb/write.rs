@@ -3,8 +3,8 @@
 
 use super::crc64::crc64;
 use super::length::write_length;
-use super::string::write_string;
-use super::value::{Loaded, kind_of, write_value};
+use super::string::{Sink, write_string};
+use super::value::{Loaded, kind_of, write_value_to};
 use super::{VERSION_WRITTEN, opcode};
 use crate::entry::EntryRef;
 
@@ -42,8 +42,13 @@ pub struct Writer {
 impl Writer {
     /// Begins a file.
     pub fn begin(out: &mut Vec<u8>, origin: &Origin<'_>) -> Self {
+        Self::begin_as(out, origin, VERSION_WRITTEN)
+    }
+
+    /// Begins a file of another version.
+    pub fn begin_as(out: &mut Vec<u8>, origin: &Origin<'_>, version: u16) -> Self {
         let mut writer = Self { sum: 0 };
-        writer.append(out, |out| out.extend_from_slice(format!("REDIS{VERSION_WRITTEN:04}").as_bytes()));
+        writer.append(out, |out| out.extend_from_slice(format!("REDIS{version:04}").as_bytes()));
         writer.aux(out, b"redis-ver", origin.version.as_bytes());
         writer.aux(out, b"redis-bits", b"64");
         writer.aux(out, b"ctime", origin.created_s.to_string().as_bytes());
@@ -79,24 +84,7 @@ impl Writer {
 
     /// A key with its value.
     pub fn key(&mut self, out: &mut Vec<u8>, entry: EntryRef<'_>, access: Access) {
-        let expire_at_ms = entry.expires_at();
-        self.append(out, |out| {
-            if let Some(expire_at_ms) = expire_at_ms {
-                out.push(opcode::EXPIRE_MS);
-                out.extend_from_slice(&expire_at_ms.to_le_bytes());
-            }
-            match access {
-                Access::Unknown => {}
-                Access::IdleSeconds(idle) => {
-                    out.push(opcode::IDLE);
-                    write_length(out, idle);
-                }
-                Access::Frequency(frequency) => out.extend_from_slice(&[opcode::FREQUENCY, frequency]),
-            }
-            out.push(kind_of(entry));
-            write_string(out, entry.key());
-            write_value(out, entry);
-        });
+        self.append(out, |out| write_key(out, entry, access, false));
     }
 
     /// A key with a value that was read elsewhere.
@@ -119,11 +107,48 @@ impl Writer {
         out.extend_from_slice(&self.sum.to_le_bytes());
     }
 
+    /// Ends the file with zeros in place of the sum, which readers take for none.
+    pub fn end_without_sum(self, out: &mut Vec<u8>) {
+        out.push(opcode::END);
+        out.extend_from_slice(&0u64.to_le_bytes());
+    }
+
+    /// Sums bytes that were written elsewhere and follow what was written so far.
+    pub fn absorb(&mut self, bytes: &[u8]) {
+        self.sum = crc64(self.sum, bytes);
+    }
+
     fn append(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let start = out.len();
         write(out);
         self.sum = crc64(self.sum, &out[start..]);
     }
+}
+
+/// Appends a key with its value, which is part of no sum yet.
+pub fn write_key(out: &mut Vec<u8>, entry: EntryRef<'_>, access: Access, compresses: bool) {
+    if let Some(expire_at_ms) = entry.expires_at() {
+        out.push(opcode::EXPIRE_MS);
+        out.extend_from_slice(&expire_at_ms.to_le_bytes());
+    }
+    match access {
+        Access::Unknown => {}
+        Access::IdleSeconds(idle) => {
+            out.push(opcode::IDLE);
+            write_length(out, idle);
+        }
+        Access::Frequency(frequency) => out.extend_from_slice(&[opcode::FREQUENCY, frequency]),
+    }
+    out.push(kind_of(entry));
+    let mut out = Sink::new(out, compresses);
+    out.string(entry.key());
+    write_value_to(&mut out, entry);
+}
+
+/// Appends the choice of the database that the keys which follow belong to.
+pub fn write_database(out: &mut Vec<u8>, database: u32) {
+    out.push(opcode::DATABASE);
+    write_length(out, database.into());
 }
 
 /// How many bytes a string takes in a file.

@@ -3,11 +3,14 @@
 //! CONFIG SET is all or nothing: what would change is computed first, what cannot change while the server runs is refused, and
 //! only then do the effects happen and the new configuration replace the old one.
 
+use super::persistence::begin;
 use crate::client::Client;
+use crate::log::Mode;
 use crate::node::{Node, mode_of};
+use crate::persistence::Job;
 use simurgh_kernel::process;
 use simurgh_protocol::command::replies::help as write_help;
-use simurgh_protocol::config::{Change, Key, SetError, rewrite as rewritten};
+use simurgh_protocol::config::{Config, Key, SetError, rewrite as rewritten};
 use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::Shards;
 use std::path::Path;
@@ -25,8 +28,8 @@ pub fn get(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Re
     Ok(())
 }
 
-/// CONFIG SET parameter value \[parameter value ...\].
-pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
+/// CONFIG SET parameter value \[parameter value ...\]. All shards are held: the log begins between two commands.
+pub fn set(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
     let words: Vec<&[u8]> = args.from(2).collect();
     let node = client.node.clone();
     let _alone = node.setting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +42,7 @@ pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Re
     };
     let change = node.configuration.current().settings.change(&words, is_local).map_err(owned)?;
     for key in &change.changed {
-        if let Some(reason) = why_not(*key, &change) {
+        if let Some(reason) = why_not(*key) {
             return Err(owned(SetError::failed(*key, reason)));
         }
     }
@@ -54,36 +57,51 @@ pub fn set(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Re
             owned(SetError::failed(*key, reason))
         })?;
     }
-    perform(&node, &change);
+    let (changed, config) = (change.changed.clone(), change.settings.config());
     node.configuration.replace(change.settings);
+    perform(client, &changed, &config, shards);
     client.refresh();
     client.reply.ok();
     Ok(())
 }
 
 /// Why this change cannot be made while the server runs.
-fn why_not(key: Key, change: &Change) -> Option<&'static str> {
-    let starts_log = key == Key::AppendOnly && change.settings.config().append_only;
-    if key == Key::Dir {
-        Some("the data folder cannot change while the server runs; restart it")
-    } else if starts_log {
-        Some("the append-only file cannot be started while the server runs; set appendonly in the file and restart")
-    } else {
-        None
-    }
+fn why_not(key: Key) -> Option<&'static str> {
+    if key == Key::Dir { Some("the data folder cannot change while the server runs; restart it") } else { None }
 }
 
 /// What a change does besides being read by those who look.
-fn perform(node: &Node, change: &Change) {
-    let config = change.settings.config();
-    if change.changed.iter().any(|key| matches!(key, Key::AppendOnly | Key::AppendFsync)) {
-        node.log.set_mode(mode_of(&config));
+fn perform(client: &mut Client, changed: &[Key], config: &Config, shards: &mut dyn Shards) {
+    let node = client.node.clone();
+    if changed.contains(&Key::AppendOnly) {
+        if config.append_only { start_log(client, shards) } else { stop_log(&node) }
     }
-    if change.changed.contains(&Key::LogLevel)
+    if changed.contains(&Key::AppendFsync) && node.log.mode() != Mode::Off {
+        node.log.set_mode(mode_of(config));
+    }
+    if changed.contains(&Key::LogLevel)
         && let Some(set_log_level) = node.set_log_level
     {
         set_log_level(config.log_level);
     }
+}
+
+/// The log begins with a base of what there is now, and with every change from now on.
+fn start_log(client: &mut Client, shards: &mut dyn Shards) {
+    client.node.persistence.state().log_starts = true;
+    // Half of a transaction must not be part of the base.
+    if client.executing.is_some() || begin(client, shards, Job::Rewrite).is_none() {
+        tracing::warn!("the log is to be started, but something else is under way: it begins when that has ended");
+    }
+    // What follows while these shards are held is recorded already.
+    client.effects().recording = client.node.log.mode() != Mode::Off;
+}
+
+/// Nothing is recorded any more; what was, is written.
+fn stop_log(node: &Node) {
+    node.log.set_mode(Mode::Off);
+    node.persistence.state().log_starts = false;
+    node.cancel_snapshot(Job::Rewrite);
 }
 
 /// CONFIG REWRITE: the file brought up to date, in one step.

@@ -4,6 +4,7 @@ mod digest;
 mod inspect;
 
 use crate::client::{Client, Wait};
+use crate::persistence::Reload;
 use simurgh_kernel::time;
 use simurgh_protocol::command::replies::help as write_help;
 use simurgh_protocol::number::{parse_f64, parse_i64};
@@ -53,7 +54,8 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         (b"POPULATE", 3..=5) => inspect::populate(client, args, shards),
         (b"DIGEST", 2) => digest::all(client, shards),
         (b"DIGEST-VALUE", 2..) => digest::values(client, args, shards),
-        (b"LOADAOF", 2) | (b"RELOAD", 2..) => reload(client, args),
+        (b"LOADAOF", 2) => load_log(client),
+        (b"RELOAD", 2..) => reload(client, args),
         (b"PANIC" | b"SEGFAULT" | b"ASSERT", 2) => simurgh_kernel::core::abort_node(),
         (b"PANIC-CONNECTION", 2) => {
             client.wait = Some(Wait::Panic);
@@ -105,8 +107,8 @@ const HELP: &[&str] = &[
     "PROTOCOL <type>",
     "    Answer a value of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, true,",
     "    false.",
-    "RELOAD",
-    "    The same as LOADAOF.",
+    "RELOAD [NOSAVE]",
+    "    Save a snapshot, unless told not to, forget the keys and load them from it.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Whether keys expire without being asked for.",
     "SLEEP <seconds>",
@@ -130,21 +132,35 @@ fn sleep(client: &mut Client, seconds: &[u8]) -> Result<(), CommandError> {
 }
 
 /// The keys are forgotten and loaded from the log, by the connection: it takes reading files.
-fn reload(client: &mut Client, args: &Args<'_>) -> Result<(), CommandError> {
-    if args.len() > 2 {
-        return Err(CommandError::Text(
-            "ERR snapshots are not built yet: DEBUG RELOAD loads from the log and takes no options",
-        ));
-    }
+fn load_log(client: &mut Client) -> Result<(), CommandError> {
     if !client.live().config.append_only {
-        return Err(CommandError::Text(
-            "ERR there is no log to load from: appendonly is off, and snapshots are not built yet",
-        ));
+        return Err(CommandError::Text("ERR there is no log to load from: appendonly is off"));
     }
-    if client.transaction.is_some() {
+    load_anew(client, Reload::Log)
+}
+
+/// The keys are written to a snapshot, forgotten and loaded from it.
+fn reload(client: &mut Client, args: &Args<'_>) -> Result<(), CommandError> {
+    let mut saves = true;
+    for index in 2..args.len() {
+        if args.is(index, "NOSAVE") {
+            saves = false;
+        } else if args.is(index, "MERGE") || args.is(index, "NOFLUSH") {
+            return Err(CommandError::Text(
+                "ERR DEBUG RELOAD always begins with nothing: MERGE and NOFLUSH are not supported",
+            ));
+        } else {
+            return Err(CommandError::Text("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."));
+        }
+    }
+    load_anew(client, Reload::Snapshot { saves })
+}
+
+fn load_anew(client: &mut Client, source: Reload) -> Result<(), CommandError> {
+    if client.transaction.is_some() || client.executing.is_some() {
         return Err(CommandError::Text("ERR DEBUG RELOAD is not allowed between MULTI and EXEC"));
     }
-    client.wait = Some(Wait::Reload);
+    client.wait = Some(Wait::Reload(source));
     Ok(())
 }
 

@@ -19,6 +19,7 @@ pub mod lolwut;
 pub mod memory;
 pub mod monitor;
 pub mod pause;
+pub mod persistence;
 pub mod pubsub;
 pub(crate) mod redaction;
 pub mod role;

@@ -37,6 +37,18 @@ impl Functions {
         Self::Run(node.clone(), Libraries::default())
     }
 
+    /// Puts what was loaded in place of what there was; who has looked at that before looks again.
+    pub fn install(self) {
+        match self {
+            Self::Run(node, mut libraries) => {
+                let mut installed = node.scripting.libraries();
+                libraries.generation += installed.generation + 1;
+                *installed = libraries;
+            }
+            Self::Kept(_) => {}
+        }
+    }
+
     fn take(&mut self, source: &[u8], path: &str) -> Result<(), RecoveryError> {
         match self {
             Self::Run(node, libraries) => {

@@ -8,7 +8,7 @@ use crate::hash::{Hash, Limits, Row};
 use crate::listpack::Listpack;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
-use crate::rdb::string::{read_string, write_string};
+use crate::rdb::string::{Sink, read_string};
 use crate::rdb::zipmap::Zipmap;
 
 /// Valkey's expiry of a field that has none.
@@ -104,7 +104,7 @@ fn of_rows(hash: &Hash) -> u8 {
     if hash.next_field_expiry().is_some() { kind::HASH_METADATA } else { kind::HASH }
 }
 
-pub(super) fn write(out: &mut Vec<u8>, hash: &Hash) {
+pub(super) fn write(out: &mut Sink<'_>, hash: &Hash) {
     let soonest = hash.next_field_expiry().unwrap_or(0);
     let kind = kind_of(hash);
     if kind == kind::HASH_LISTPACK_EX || kind == kind::HASH_METADATA {
@@ -112,7 +112,7 @@ pub(super) fn write(out: &mut Vec<u8>, hash: &Hash) {
     }
     match hash.as_packed() {
         Some((list, _)) if kind == kind::HASH_LISTPACK || kind == kind::HASH_LISTPACK_EX => {
-            write_string(out, list.as_bytes());
+            out.string(list.as_bytes());
         }
         Some(_) | None => {
             write_length(out, hash.len() as u64);
@@ -121,11 +121,11 @@ pub(super) fn write(out: &mut Vec<u8>, hash: &Hash) {
     }
 }
 
-fn write_row(out: &mut Vec<u8>, row: Row<'_>, has_expiry: bool, soonest: i64) {
+fn write_row(out: &mut Sink<'_>, row: Row<'_>, has_expiry: bool, soonest: i64) {
     if has_expiry {
         let beyond = row.expires_at.map_or(0, |at| at.saturating_sub(soonest).saturating_add(1));
         write_length(out, u64::try_from(beyond).unwrap_or(0));
     }
-    row.field.with_text(|field| write_string(out, field));
-    row.value.with_text(|value| write_string(out, value));
+    row.field.with_text(|field| out.string(field));
+    row.value.with_text(|value| out.string(value));
 }

@@ -5,7 +5,7 @@ use crate::list::{Limit, List, NodeRef, OwnedNode};
 use crate::listpack::Item;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
-use crate::rdb::string::{read_string, write_string};
+use crate::rdb::string::{Sink, read_string};
 
 /// How a node of a quicklist lies: one large element, or elements packed.
 const PLAIN: u64 = 1;
@@ -45,7 +45,7 @@ fn read_node(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result
 }
 
 /// Servers disagree about the heads of very long elements in a packed node; such a node is written element by element.
-pub(super) fn write(out: &mut Vec<u8>, list: &List) {
+pub(super) fn write(out: &mut Sink<'_>, list: &List) {
     let count = list.nodes().map(|node| match node {
         NodeRef::Packed(list) if !list.is_portable() => list.len(),
         NodeRef::Packed(_) | NodeRef::Plain(_) => 1,
@@ -62,7 +62,7 @@ pub(super) fn write(out: &mut Vec<u8>, list: &List) {
     }
 }
 
-fn write_node(out: &mut Vec<u8>, container: u64, bytes: &[u8]) {
+fn write_node(out: &mut Sink<'_>, container: u64, bytes: &[u8]) {
     write_length(out, container);
-    write_string(out, bytes);
+    out.string(bytes);
 }

@@ -14,7 +14,7 @@ use super::cursor::{Cursor, Fault};
 use super::kind::type_name;
 use super::length::read_length;
 use super::module::ModuleType;
-use super::string::{read_string, write_string};
+use super::string::{Sink, read_string};
 use super::{TYPE_STRING, VERSION_WRITTEN};
 use crate::block::Malformed;
 use crate::collection::Collection;
@@ -187,10 +187,15 @@ pub fn version_of(kind: u8) -> u16 {
     }
 }
 
-/// Appends what stands behind the type byte.
+/// Appends what stands behind the type byte, nothing of it compressed.
 pub fn write_value(out: &mut Vec<u8>, entry: EntryRef<'_>) {
+    write_value_to(&mut Sink::new(out, false), entry);
+}
+
+/// Writes what stands behind the type byte.
+pub fn write_value_to(out: &mut Sink<'_>, entry: EntryRef<'_>) {
     if let Ok(value) = entry.string() {
-        value.with_text(|text| write_string(out, text));
+        value.with_text(|text| out.string(text));
     }
     let Some(collection) = entry.collection() else { return };
     match &*collection {

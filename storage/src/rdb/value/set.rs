@@ -5,7 +5,7 @@ use crate::intset::Intset;
 use crate::listpack::Item;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
-use crate::rdb::string::{read_string, write_string};
+use crate::rdb::string::{Sink, read_string};
 use crate::set::{Limits, Set, Shape};
 
 pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result<Set, Fault> {
@@ -40,10 +40,10 @@ pub(super) fn kind_of(set: &Set) -> u8 {
     }
 }
 
-pub(super) fn write(out: &mut Vec<u8>, set: &Set) {
+pub(super) fn write(out: &mut Sink<'_>, set: &Set) {
     if let Shape::Ints(set) = set.shape() {
-        return write_string(out, set.as_bytes());
+        return out.string(set.as_bytes());
     }
     write_length(out, set.len() as u64);
-    set.for_each(&mut |parts| write_string(out, parts[0]));
+    set.for_each(&mut |parts| out.string(parts[0]));
 }

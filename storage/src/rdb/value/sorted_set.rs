@@ -4,7 +4,7 @@ use super::{Loading, kind, read_listpack, read_ziplist};
 use crate::listpack::Listpack;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
-use crate::rdb::string::{read_string, write_string};
+use crate::rdb::string::{Sink, read_string};
 use crate::sorted_set::{Limits, SortedSet};
 use simurgh_protocol::number::parse_f64;
 
@@ -69,14 +69,14 @@ pub(super) fn kind_of(set: &SortedSet) -> u8 {
     }
 }
 
-pub(super) fn write(out: &mut Vec<u8>, set: &SortedSet) {
+pub(super) fn write(out: &mut Sink<'_>, set: &SortedSet) {
     match set.as_listpack() {
-        Some(list) if list.is_portable() => write_string(out, list.as_bytes()),
+        Some(list) if list.is_portable() => out.string(list.as_bytes()),
         Some(_) | None => {
             write_length(out, set.len() as u64);
             // From the greatest on, as Redis does: whoever inserts them in this order has the least to do.
             for (member, score) in set.members(0..usize::MAX).rev() {
-                member.with_text(|member| write_string(out, member));
+                member.with_text(|member| out.string(member));
                 out.extend_from_slice(&score.to_le_bytes());
             }
         }

@@ -16,7 +16,7 @@ use super::{Loading, Refusal, kind, read_listpack};
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
 use crate::rdb::skip::skip_producers;
-use crate::rdb::string::{read_string, write_string};
+use crate::rdb::string::{Sink, read_string};
 use crate::stream::{Consumer, ConsumerId, Entries, Group, Pending, Stream, StreamId};
 use std::collections::BTreeMap;
 
@@ -38,12 +38,12 @@ fn write_id(out: &mut Vec<u8>, id: StreamId) {
     write_length(out, id.seq);
 }
 
-pub(super) fn write(out: &mut Vec<u8>, stream: &Stream) {
+pub(super) fn write(out: &mut Sink<'_>, stream: &Stream) {
     let entries = &stream.entries;
     write_length(out, entries.nodes().len() as u64);
     for (id, node) in entries.nodes() {
-        write_string(out, &id.to_bytes());
-        write_string(out, node.as_bytes());
+        out.string(&id.to_bytes());
+        out.string(node.as_bytes());
     }
     write_length(out, entries.len());
     write_id(out, entries.last_id);
@@ -52,12 +52,12 @@ pub(super) fn write(out: &mut Vec<u8>, stream: &Stream) {
     write_length(out, entries.added);
     write_length(out, stream.groups.len() as u64);
     for (name, group) in stream.groups.iter() {
-        write_string(out, name);
+        out.string(name);
         write_group(out, group, kind_of(stream) == kind::STREAM_LISTPACKS_3);
     }
 }
 
-fn write_group(out: &mut Vec<u8>, group: &Group, has_active: bool) {
+fn write_group(out: &mut Sink<'_>, group: &Group, has_active: bool) {
     write_id(out, group.last_id);
     write_length(out, group.entries_read.unwrap_or(UNKNOWN));
     write_length(out, group.pending().len() as u64);
@@ -68,7 +68,7 @@ fn write_group(out: &mut Vec<u8>, group: &Group, has_active: bool) {
     }
     write_length(out, group.consumers().len() as u64);
     for consumer in group.consumers() {
-        write_string(out, &consumer.name);
+        out.string(&consumer.name);
         out.extend_from_slice(&consumer.seen_ms.to_le_bytes());
         if has_active {
             out.extend_from_slice(&consumer.active_ms.unwrap_or(-1).to_le_bytes());

@@ -2,6 +2,7 @@
 
 use super::memory::percent;
 use super::{Lines, Source};
+use crate::persistence::Job;
 use simurgh_storage::{Database, KeySizes};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -18,29 +19,49 @@ pub(super) fn persistence(source: &mut Source<'_>, lines: &mut Lines) {
     let (node, live) = (source.node, source.node.configuration.current());
     let is_loading = node.loading.is_loading.load(Acquire);
     lines.field("loading", u8::from(is_loading));
-    lines.zeros(&["async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"]);
-    lines.field("current_fork_perc", "0.00");
-    lines.zeros(&["current_save_keys_processed", "current_save_keys_total"]);
-    lines.field("rdb_changes_since_last_save", node.stats.changes.get());
-    lines.field("rdb_bgsave_in_progress", 0);
-    lines.field("rdb_last_save_time", node.started_ms / 1000);
-    lines.field("rdb_last_bgsave_status", "ok");
-    lines.field("rdb_last_bgsave_time_sec", -1);
-    lines.field("rdb_current_bgsave_time_sec", -1);
-    lines.zeros(&["rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded"]);
+    lines.field("async_loading", 0);
+    let state = node.persistence.state();
+    let active = state.active.clone();
+    let (held, peak) = active.as_ref().map_or((0, 0), |active| (active.plan.held_bytes(), active.plan.peak_bytes()));
+    lines.field("current_cow_peak", peak);
+    lines.field("current_cow_size", held);
+    lines.field("current_cow_size_age", 0);
+    let (keys, total) = active.as_ref().map_or((0, 0), |active| (active.plan.keys(), active.keys_total));
+    lines.field("current_fork_perc", percent(keys, total).trim_end_matches('%'));
+    lines.field("current_save_keys_processed", keys);
+    lines.field("current_save_keys_total", total);
+    let now_s = source.now_ms / 1000;
+    let seconds_of = |job| match &active {
+        Some(active) if active.job == job => (now_s - active.began_ms / 1000).max(0),
+        Some(_) | None => -1,
+    };
+    let status = |is_ok| if is_ok { "ok" } else { "err" };
+    lines.field("rdb_changes_since_last_save", node.stats.changes.get().saturating_sub(state.changes_saved));
+    lines.field("rdb_bgsave_in_progress", u8::from(state.is_active(Job::Save)));
+    lines.field("rdb_last_save_time", state.last_save_s);
+    lines.field("rdb_last_bgsave_status", status(state.saves.is_ok));
+    lines.field("rdb_last_bgsave_time_sec", state.saves.seconds);
+    lines.field("rdb_current_bgsave_time_sec", seconds_of(Job::Save));
+    lines.field("rdb_saves", state.saves.count);
+    lines.field("rdb_last_cow_size", state.saves.held_bytes);
+    lines.field("rdb_last_load_keys_expired", node.loading.keys_expired.load(Relaxed));
+    lines.field("rdb_last_load_keys_loaded", node.loading.keys_loaded.load(Relaxed));
     lines.field("aof_enabled", u8::from(live.config.append_only));
-    lines.zeros(&["aof_rewrite_in_progress", "aof_rewrite_scheduled"]);
-    lines.field("aof_last_rewrite_time_sec", -1);
-    lines.field("aof_current_rewrite_time_sec", -1);
-    lines.field("aof_last_bgrewrite_status", "ok");
-    lines.zeros(&["aof_rewrites", "aof_rewrites_consecutive_failures"]);
-    lines.field("aof_last_write_status", if node.log.refuses() { "err" } else { "ok" });
-    lines.zeros(&["aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"]);
+    lines.field("aof_rewrite_in_progress", u8::from(state.is_rewriting()));
+    lines.field("aof_rewrite_scheduled", u8::from(state.rewrite_scheduled));
+    lines.field("aof_last_rewrite_time_sec", state.rewrites.seconds);
+    lines.field("aof_current_rewrite_time_sec", seconds_of(Job::Rewrite));
+    lines.field("aof_last_bgrewrite_status", status(state.rewrites.is_ok));
+    lines.field("aof_rewrites", state.rewrites.count);
+    lines.field("aof_rewrites_consecutive_failures", state.rewrites.failures);
+    lines.field("aof_last_write_status", status(!node.log.refuses()));
+    lines.field("aof_last_cow_size", state.rewrites.held_bytes);
+    lines.zeros(&["module_fork_in_progress", "module_fork_last_cow_size"]);
     if live.config.append_only {
         let (size, backlog) = (node.aof_earlier_size.load(Relaxed) + node.aof_size.load(Relaxed), node.log.backlog());
         lines.field("aof_current_size", size);
         lines.field("aof_base_size", node.aof_base_size.load(Relaxed));
-        lines.field("aof_pending_rewrite", 0);
+        lines.field("aof_pending_rewrite", u8::from(state.rewrite_scheduled));
         lines.field("aof_buffer_length", backlog);
         lines.field("aof_pending_bio_fsync", 0);
         lines.field("aof_delayed_fsync", 0);
