@@ -54,7 +54,7 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         (b"POPULATE", 3..=5) => inspect::populate(client, args, shards),
         (b"DIGEST", 2) => digest::all(client, shards),
         (b"DIGEST-VALUE", 2..) => digest::values(client, args, shards),
-        (b"LOADAOF", 2) => load_log(client),
+        (b"LOADAOF", 2) => load_anew(client, Reload::Log),
         (b"RELOAD", 2..) => reload(client, args),
         (b"PANIC" | b"SEGFAULT" | b"ASSERT", 2) => simurgh_kernel::core::abort_node(),
         (b"PANIC-CONNECTION", 2) => {
@@ -131,14 +131,6 @@ fn sleep(client: &mut Client, seconds: &[u8]) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The keys are forgotten and loaded from the log, by the connection: it takes reading files.
-fn load_log(client: &mut Client) -> Result<(), CommandError> {
-    if !client.live().config.append_only {
-        return Err(CommandError::Text("ERR there is no log to load from: appendonly is off"));
-    }
-    load_anew(client, Reload::Log)
-}
-
 /// The keys are written to a snapshot, forgotten and loaded from it.
 fn reload(client: &mut Client, args: &Args<'_>) -> Result<(), CommandError> {
     let mut saves = true;
@@ -156,6 +148,8 @@ fn reload(client: &mut Client, args: &Args<'_>) -> Result<(), CommandError> {
     load_anew(client, Reload::Snapshot { saves })
 }
 
+/// The keys are forgotten and loaded from the disk, by the connection: it takes reading files. Without a log, a rewrite may have left
+/// one that holds what there was then.
 fn load_anew(client: &mut Client, source: Reload) -> Result<(), CommandError> {
     if client.transaction.is_some() || client.executing.is_some() {
         return Err(CommandError::Text("ERR DEBUG RELOAD is not allowed between MULTI and EXEC"));
