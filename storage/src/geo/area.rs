@@ -4,6 +4,7 @@
 //! these are looked at is the order of an answer that is not sorted, so it is Redis's: the middle, then N S E W, NE NW SE SW.
 
 use super::hash::{GeoHash, Place, STEPS_MAX, Span};
+use super::polygon::Polygon;
 
 /// Of the earth, in metres.
 const RADIUS_METRES: f64 = 6_372_797.560_856;
@@ -11,10 +12,11 @@ const RADIUS_METRES: f64 = 6_372_797.560_856;
 const MERCATOR_MAX: f64 = 20_037_726.37;
 
 /// What is searched, in metres around a place.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     Circle { radius: f64 },
     Box { width: f64, height: f64 },
+    Polygon(Polygon),
 }
 
 /// The distance between two places, in metres, by the haversine formula.
@@ -35,7 +37,7 @@ fn latitude_distance(one: f64, other: f64) -> f64 {
 }
 
 /// Degrees and radians by one constant, so that the last digit is Redis's.
-trait Degrees {
+pub(super) trait Degrees {
     fn to_radians_as_c(self) -> f64;
     fn to_degrees_as_c(self) -> f64;
 }
@@ -54,36 +56,39 @@ impl Degrees for f64 {
 
 impl Shape {
     /// The distance of a place from the middle, if it lies in the shape.
-    pub fn distance_within(self, middle: Place, place: Place) -> Option<f64> {
-        match self {
+    pub fn distance_within(&self, middle: Place, place: Place) -> Option<f64> {
+        match *self {
             Self::Circle { radius } => Some(distance(middle, place)).filter(|distance| *distance <= radius),
             Self::Box { width, height } => {
                 let is_beside = latitude_distance(place.latitude, middle.latitude) > height / 2.0
                     || distance(place, Place { longitude: middle.longitude, ..place }) > width / 2.0;
                 (!is_beside).then(|| distance(middle, place))
             }
-        }
-    }
-
-    /// Half its width and half its height.
-    fn halves(self) -> (f64, f64) {
-        match self {
-            Self::Circle { radius } => (radius, radius),
-            Self::Box { width, height } => (width / 2.0, height / 2.0),
+            Self::Polygon(ref polygon) => polygon.contains(place).then(|| distance(middle, place)),
         }
     }
 
     /// The radius of the circle around it.
-    fn reach(self) -> f64 {
-        match self {
+    fn reach(&self) -> f64 {
+        let across = |width: f64, height: f64| ((width / 2.0) * (width / 2.0) + (height / 2.0) * (height / 2.0)).sqrt();
+        match *self {
             Self::Circle { radius } => radius,
-            Self::Box { width, height } => ((width / 2.0) * (width / 2.0) + (height / 2.0) * (height / 2.0)).sqrt(),
+            Self::Box { width, height } => across(width, height),
+            Self::Polygon(Polygon { bounds: (longitudes, latitudes), middle, .. }) => {
+                let at = |longitude| Place { longitude, latitude: middle.latitude };
+                let width = distance(at(longitudes.min), at(longitudes.max));
+                across(width, latitude_distance(latitudes.min, latitudes.max))
+            }
         }
     }
 
     /// The longitudes and latitudes that it reaches to.
-    fn bounds(self, middle: Place) -> (Span, Span) {
-        let (half_width, half_height) = self.halves();
+    fn bounds(&self, middle: Place) -> (Span, Span) {
+        let (half_width, half_height) = match *self {
+            Self::Circle { radius } => (radius, radius),
+            Self::Box { width, height } => (width / 2.0, height / 2.0),
+            Self::Polygon(ref polygon) => return polygon.bounds,
+        };
         let north = (half_height / RADIUS_METRES).to_degrees_as_c();
         // The nearer a pole, the more degrees a width takes; so the edge that is nearer one decides.
         let widest = if middle.latitude < 0.0 { middle.latitude - north } else { middle.latitude + north };
@@ -95,14 +100,19 @@ impl Shape {
     }
 
     /// The boxes that cover it, in the order in which they are looked at. None around a place that has no geohash.
-    pub fn boxes(self, middle: Place) -> Vec<GeoHash> {
+    pub fn boxes(&self, middle: Place) -> Vec<GeoHash> {
         let (longitudes, latitudes) = self.bounds(middle);
+        let middle = if let Self::Polygon(polygon) = self { polygon.hashed_middle() } else { middle };
         let Some(mut hash) = middle.geohash(steps_for(self.reach(), middle.latitude)) else { return Vec::new() };
-        let is_short = hash.beside(0, 1).area().latitudes.max < latitudes.max
-            || hash.beside(0, -1).area().latitudes.min > latitudes.min
-            || hash.beside(1, 0).area().longitudes.max < longitudes.max
-            || hash.beside(-1, 0).area().longitudes.min > longitudes.min;
-        if hash.steps > 1 && is_short {
+        let is_short = |hash: GeoHash| {
+            hash.beside(0, 1).area().latitudes.max < latitudes.max
+                || hash.beside(0, -1).area().latitudes.min > latitudes.min
+                || hash.beside(1, 0).area().longitudes.max < longitudes.max
+                || hash.beside(-1, 0).area().longitudes.min > longitudes.min
+        };
+        // One step less is enough around the middle of a shape; the middle of a polygon's vertices may lie anywhere.
+        let steps_least = if matches!(self, Self::Polygon(_)) { 1 } else { hash.steps.saturating_sub(1).max(1) };
+        while hash.steps > steps_least && is_short(hash) {
             hash = middle.geohash(hash.steps - 1).expect("it had one before");
         }
         let area = hash.area();

@@ -3,7 +3,8 @@
 //! | file | what |
 //! | --- | --- |
 //! | `hash` | a place as a number, and back |
-//! | `area` | distances, and the boxes that cover a circle or a box |
+//! | `area` | distances, and the boxes that cover an area |
+//! | `polygon` | what lies in a polygon |
 //! | `add` | GEOADD |
 //! | `read` | GEOPOS GEODIST GEOHASH |
 //! | `query`, `search` | GEOSEARCH, GEOSEARCHSTORE, GEORADIUS, GEORADIUSBYMEMBER, what they ask for and what they find |
@@ -13,6 +14,7 @@
 mod add;
 mod area;
 mod hash;
+mod polygon;
 mod query;
 mod read;
 mod search;

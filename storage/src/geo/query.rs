@@ -5,6 +5,7 @@
 
 use super::area::Shape;
 use super::hash::Place;
+use super::polygon::Polygon;
 use super::{metres, number, place};
 use crate::sorted_set::SortedSet;
 use simurgh_protocol::number::parse_i64;
@@ -155,30 +156,37 @@ impl Query {
         set: Option<&SortedSet>,
     ) -> Result<usize, CommandError> {
         let left = args.len() - index;
-        let (is_from_place, is_circle, is_box) = (
-            self.middle.is_some() && !self.is_from_member,
+        let (is_circle, is_box, is_polygon) = (
             matches!(self.shape, Some(Shape::Circle { .. })),
             matches!(self.shape, Some(Shape::Box { .. })),
+            matches!(self.shape, Some(Shape::Polygon(_))),
         );
+        let is_from_place = self.middle.is_some() && !self.is_from_member && !is_polygon;
         match () {
-            () if args.is(index, "FROMMEMBER") && left >= 2 && !is_from_place => {
+            () if args.is(index, "FROMMEMBER") && left >= 2 && !is_from_place && !is_polygon => {
                 self.is_from_member = true;
                 if let Some(set) = set {
                     self.middle = Some(place_of_member(set, args.at(index + 1))?);
                 }
                 Ok(2)
             }
-            () if args.is(index, "FROMLONLAT") && left >= 3 && !self.is_from_member => {
+            () if args.is(index, "FROMLONLAT") && left >= 3 && !self.is_from_member && !is_polygon => {
                 self.middle = Some(place(args, index + 1)?);
                 Ok(3)
             }
-            () if args.is(index, "BYRADIUS") && left >= 3 && !is_box => {
+            () if args.is(index, "BYRADIUS") && left >= 3 && !is_box && !is_polygon => {
                 self.set_circle(args, index + 1)?;
                 Ok(3)
             }
-            () if args.is(index, "BYBOX") && left >= 4 && !is_circle => {
+            () if args.is(index, "BYBOX") && left >= 4 && !is_circle && !is_polygon => {
                 self.set_box(args, index + 1)?;
                 Ok(4)
+            }
+            () if args.is(index, "BYPOLYGON") && left >= 3 && !is_circle && !is_box => {
+                if self.is_from_member || is_from_place {
+                    return Err(CommandError::Syntax);
+                }
+                self.set_polygon(args, index + 1)
             }
             () if args.is(index, "STOREDIST") && grammar == Grammar::SearchStore => {
                 self.stores_distance = true;
@@ -209,6 +217,20 @@ impl Query {
         self.unit = metres(args, index + 2)?;
         self.shape = Some(Shape::Box { width: width * self.unit, height: height * self.unit });
         Ok(())
+    }
+
+    /// `vertices longitude latitude ...`; how many words they and the option take.
+    fn set_polygon(&mut self, args: &Args<'_>, index: usize) -> Result<usize, CommandError> {
+        let count = parse_i64(args.at(index)).and_then(|count| i32::try_from(count).ok());
+        let count = count.ok_or(CommandError::Text("ERR invalid number of vertices"))?;
+        let room = (args.len() - index - 1) / 2;
+        let count = usize::try_from(count).ok().filter(|count| (3..=room).contains(count));
+        let count = count.ok_or(CommandError::Text("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices"))?;
+        let vertices = (0..count).map(|at| place(args, index + 1 + 2 * at)).collect::<Result<Vec<_>, _>>()?;
+        let polygon = Polygon::new(vertices);
+        (self.middle, self.unit) = (Some(polygon.middle), 1.0);
+        self.shape = Some(Shape::Polygon(polygon));
+        Ok(2 + 2 * count)
     }
 
     fn check(&mut self, args: &Args<'_>, grammar: Grammar) -> Result<(), CommandError> {

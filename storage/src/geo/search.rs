@@ -1,11 +1,12 @@
-//! GEOSEARCH, GEOSEARCHSTORE and the commands that they have replaced: members in a circle or a box.
+//! GEOSEARCH, GEOSEARCHSTORE and the commands that they have replaced: members in a circle, a box or a polygon.
 
+use super::area::Shape;
 use super::hash::Place;
 use super::query::{Grammar, Order, Query};
 use super::{reply_distance, reply_place};
 use crate::context::Context;
 use crate::listpack::Item;
-use crate::sorted_set::{Limits, SortedSet, store};
+use crate::sorted_set::{Limits, SortedSet, log_result, store};
 use simurgh_protocol::{Args, CommandError, Reply};
 
 /// A member that was found.
@@ -19,7 +20,7 @@ struct Found<'a> {
 
 /// The members that a query asks for.
 fn find<'a>(set: &'a SortedSet, query: &Query) -> Vec<Found<'a>> {
-    let (Some(middle), Some(shape)) = (query.middle, query.shape) else { return Vec::new() };
+    let (Some(middle), Some(shape)) = (query.middle, &query.shape) else { return Vec::new() };
     let enough = query.count.filter(|_| query.any).unwrap_or(usize::MAX);
     let mut found = Vec::new();
     'boxes: for hash in shape.boxes(middle) {
@@ -81,12 +82,16 @@ fn search(cx: &mut Context<'_>, args: &Args<'_>, grammar: Grammar, may_store: bo
     }
     let event = if grammar == Grammar::SearchStore { "geosearchstore" } else { "georadiusstore" };
     let key = cx.key(args.at(destination));
+    let is_polygon = matches!(query.shape, Some(Shape::Polygon(_)));
+    if is_polygon && (!result.is_empty() || cx.peek(&key).is_some()) {
+        log_result(cx, key.bytes, &result);
+    }
     store(cx, &key, result, event);
     Ok(())
 }
 
-/// `GEOSEARCH key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius unit | BYBOX width height unit> [ASC | DESC]
-/// [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]`: the members in a circle or a box.
+/// `GEOSEARCH key <<FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius unit | BYBOX width height unit> | BYPOLYGON
+/// vertices longitude latitude ...> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]`: the members in an area.
 pub fn geosearch(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     search(cx, args, Grammar::Search, false)
 }

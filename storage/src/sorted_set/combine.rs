@@ -187,7 +187,7 @@ fn combine_and_store(
 }
 
 /// Records a result as what it is: older servers do not know how it was made.
-fn log_result(cx: &mut Context<'_>, key: &[u8], result: &SortedSet) {
+pub(crate) fn log_result(cx: &mut Context<'_>, key: &[u8], result: &SortedSet) {
     cx.log_instead(&[b"DEL", key]);
     let mut members = result.members(0..result.len());
     while members.len() > 0 {

@@ -38,6 +38,7 @@ mod tests;
 
 pub(crate) use add::{Options as AddOptions, add_all};
 pub use add::{zadd, zincrby};
+pub(crate) use combine::log_result;
 pub use combine::{zdiff, zdiffstore, zinter, zintercard, zinterstore, zunion, zunionstore};
 pub use pop::{bzmpop, bzpopmax, bzpopmin, zmpop, zpopmax, zpopmin};
 pub use random::zrandmember;
