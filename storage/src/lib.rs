@@ -45,6 +45,7 @@ mod random;
 pub mod ranked;
 pub mod rdb;
 pub mod scan;
+mod scan_found;
 mod scan_options;
 pub mod scored;
 pub mod set;

@@ -12,9 +12,8 @@
 use crate::database::size_class;
 use crate::element::Element;
 use crate::entry::LENGTH_MAX;
-use crate::tagged_block::{TaggedBlock, length_width};
+use crate::tagged_block::{BlockElement, TaggedBlock, length_width};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 
 /// The lengths that tags 1 to 7 stand for.
 const FILLING: [usize; 7] = [8, 16, 32, 48, 64, 80, 96];
@@ -72,24 +71,19 @@ impl Drop for Member {
 }
 
 // SAFETY: the raw pointer is the block's, with its tag; the bytes are never written again.
-unsafe impl Element for Member {
+unsafe impl BlockElement for Member {
     type View<'a> = &'a [u8];
-    const LOAD: usize = 10;
-    const IS_LONG: bool = false;
 
-    fn into_raw(self) -> NonNull<u8> {
-        let block = self.0;
-        std::mem::forget(self);
-        block.into_raw()
+    fn block(&self) -> TaggedBlock {
+        self.0
     }
 
-    unsafe fn from_raw(raw: NonNull<u8>) -> Self {
-        Self(TaggedBlock::from_raw(raw))
+    fn of_block(block: TaggedBlock) -> Self {
+        Self(block)
     }
 
     #[inline]
-    unsafe fn view<'a>(raw: NonNull<u8>) -> &'a [u8] {
-        let block = TaggedBlock::from_raw(raw);
+    unsafe fn view_block<'a>(block: TaggedBlock) -> &'a [u8] {
         // SAFETY: the tag says where the length is, and as many bytes were written.
         unsafe {
             let (length, offset) = match block.tag() {
@@ -101,20 +95,13 @@ unsafe impl Element for Member {
     }
 
     #[inline]
-    fn view_of(&self) -> &[u8] {
-        self.bytes()
-    }
-
-    #[inline]
-    fn key(view: Self::View<'_>) -> &[u8] {
+    fn key_of(view: Self::View<'_>) -> &[u8] {
         view
     }
 
-    fn bytes(view: &[u8]) -> usize {
-        size_class(Self::size(view.len()))
+    fn size_of(view: Self::View<'_>) -> usize {
+        Self::size(view.len())
     }
-
-    fn free(self) {}
 }
 
 /// A hash's field with its value.
@@ -269,41 +256,30 @@ impl Drop for Field {
 }
 
 // SAFETY: the raw pointer is the block's, with its tag; only what lies behind the field's name is written again.
-unsafe impl Element for Field {
+unsafe impl BlockElement for Field {
     type View<'a> = FieldRef<'a>;
-    const LOAD: usize = 10;
-    const IS_LONG: bool = false;
 
-    fn into_raw(self) -> NonNull<u8> {
-        let block = self.0;
-        std::mem::forget(self);
-        block.into_raw()
+    fn block(&self) -> TaggedBlock {
+        self.0
     }
 
-    unsafe fn from_raw(raw: NonNull<u8>) -> Self {
-        Self(TaggedBlock::from_raw(raw))
+    fn of_block(block: TaggedBlock) -> Self {
+        Self(block)
     }
 
     #[inline]
-    unsafe fn view<'a>(raw: NonNull<u8>) -> FieldRef<'a> {
-        FieldRef { block: TaggedBlock::from_raw(raw), owner: PhantomData }
+    unsafe fn view_block<'a>(block: TaggedBlock) -> FieldRef<'a> {
+        FieldRef { block, owner: PhantomData }
     }
 
     #[inline]
-    fn view_of(&self) -> FieldRef<'_> {
-        self.view()
-    }
-
-    #[inline]
-    fn key(view: Self::View<'_>) -> &[u8] {
+    fn key_of(view: Self::View<'_>) -> &[u8] {
         view.field()
     }
 
-    fn bytes(view: FieldRef<'_>) -> usize {
-        size_class(view.size())
+    fn size_of(view: Self::View<'_>) -> usize {
+        view.size()
     }
-
-    fn free(self) {}
 }
 
 #[cfg(test)]

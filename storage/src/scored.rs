@@ -12,17 +12,14 @@
 //! pointers to them; a handle leaves the tree before its block leaves the table or gets another score.
 #![allow(unsafe_code)]
 
-use crate::database::size_class;
 use crate::dict::Dict;
-use crate::element::Element;
 use crate::entry::LENGTH_MAX;
 use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::ranked::{Ranked, Ranking};
-use crate::tagged_block::{TaggedBlock, length_width};
+use crate::tagged_block::{BlockElement, TaggedBlock, length_width};
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::ptr::NonNull;
 
 const SCORE: usize = size_of::<f64>();
 
@@ -100,41 +97,30 @@ impl Drop for Scored {
 }
 
 // SAFETY: the raw pointer is the block's; only the score is written again.
-unsafe impl Element for Scored {
+unsafe impl BlockElement for Scored {
     type View<'a> = ScoredRef<'a>;
-    const LOAD: usize = 10;
-    const IS_LONG: bool = false;
 
-    fn into_raw(self) -> NonNull<u8> {
-        let block = self.0;
-        std::mem::forget(self);
-        block.into_raw()
+    fn block(&self) -> TaggedBlock {
+        self.0
     }
 
-    unsafe fn from_raw(raw: NonNull<u8>) -> Self {
-        Self(TaggedBlock::from_raw(raw))
+    fn of_block(block: TaggedBlock) -> Self {
+        Self(block)
     }
 
     #[inline]
-    unsafe fn view<'a>(raw: NonNull<u8>) -> ScoredRef<'a> {
-        ScoredRef { block: TaggedBlock::from_raw(raw), owner: PhantomData }
+    unsafe fn view_block<'a>(block: TaggedBlock) -> ScoredRef<'a> {
+        ScoredRef { block, owner: PhantomData }
     }
 
     #[inline]
-    fn view_of(&self) -> ScoredRef<'_> {
-        self.view()
-    }
-
-    #[inline]
-    fn key(view: Self::View<'_>) -> &[u8] {
+    fn key_of(view: Self::View<'_>) -> &[u8] {
         view.member()
     }
 
-    fn bytes(view: ScoredRef<'_>) -> usize {
-        size_class(view.size())
+    fn size_of(view: Self::View<'_>) -> usize {
+        view.size()
     }
-
-    fn free(self) {}
 }
 
 /// The tree's pointer to a block that the table owns.

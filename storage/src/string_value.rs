@@ -31,12 +31,7 @@ impl<'a> Value<'a> {
     /// The value a client's bytes are stored as: an integer when they are one in its only spelling.
     #[must_use]
     pub fn from_bytes(bytes: &'a [u8]) -> Self {
-        if bytes.len() <= 20
-            && let Some(number) = simurgh_protocol::number::parse_i64(bytes)
-        {
-            return Self::Int(number);
-        }
-        Self::Bytes(bytes)
+        Self::from(bytes)
     }
 
     /// The encoding that a fresh value gets.

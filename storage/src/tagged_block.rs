@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use crate::database::size_class;
+use crate::element::Element;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -16,7 +17,7 @@ const TAG: usize = ALIGNMENT - 1;
 
 /// A pointer to a block, with three bits of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TaggedBlock(NonNull<u8>);
+pub struct TaggedBlock(NonNull<u8>);
 
 // SAFETY: a block is plain memory.
 unsafe impl Send for TaggedBlock {}
@@ -129,4 +130,72 @@ impl TaggedBlock {
 pub(crate) fn length_width(length: usize) -> usize {
     let bits = usize::BITS - length.leading_zeros();
     bits.div_ceil(7).max(1) as usize
+}
+
+/// An element that is a tagged block.
+///
+/// # Safety
+/// It is a block and nothing else, which it owns; `view_block` reads back what was written into it, the key stays the same for the
+/// element's life, and `size_of` is the size that the block was allocated for, or another of its class.
+pub unsafe trait BlockElement: Sized {
+    /// A borrowed element.
+    type View<'a>: Copy;
+
+    /// The element's block.
+    fn block(&self) -> TaggedBlock;
+
+    /// The element of a block, which it owns from here on.
+    fn of_block(block: TaggedBlock) -> Self;
+
+    /// Looks at an element.
+    ///
+    /// # Safety
+    /// The block is that of an element which is neither freed nor changed during `'a`.
+    unsafe fn view_block<'a>(block: TaggedBlock) -> Self::View<'a>;
+
+    /// The element's key.
+    fn key_of(view: Self::View<'_>) -> &[u8];
+
+    /// The bytes of its block that it fills.
+    fn size_of(view: Self::View<'_>) -> usize;
+}
+
+// SAFETY: the raw pointer is the block's, with its tag; the rest is what `BlockElement` promises.
+unsafe impl<B: BlockElement> Element for B {
+    type View<'a> = B::View<'a>;
+    const LOAD: usize = 10;
+    const IS_LONG: bool = false;
+
+    fn into_raw(self) -> NonNull<u8> {
+        let block = self.block();
+        std::mem::forget(self);
+        block.into_raw()
+    }
+
+    unsafe fn from_raw(raw: NonNull<u8>) -> Self {
+        B::of_block(TaggedBlock::from_raw(raw))
+    }
+
+    #[inline]
+    unsafe fn view<'a>(raw: NonNull<u8>) -> B::View<'a> {
+        // SAFETY: the caller's promise.
+        unsafe { B::view_block(TaggedBlock::from_raw(raw)) }
+    }
+
+    #[inline]
+    fn view_of(&self) -> B::View<'_> {
+        // SAFETY: the view borrows the element.
+        unsafe { B::view_block(self.block()) }
+    }
+
+    #[inline]
+    fn key(view: B::View<'_>) -> &[u8] {
+        B::key_of(view)
+    }
+
+    fn bytes(view: B::View<'_>) -> usize {
+        size_class(B::size_of(view))
+    }
+
+    fn free(self) {}
 }

@@ -5,18 +5,18 @@
 use super::{Hash, field_clock};
 use crate::context::Context;
 use crate::scan::parse_cursor;
+use crate::scan_found::Found;
 use crate::scan_options::ScanOptions;
-use simurgh_protocol::{Args, CommandError, Reply};
+use simurgh_protocol::{Args, CommandError};
 
 /// `HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]`: the next cursor, 0 at the end, and some fields with their values.
 pub fn hscan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let mut cursor = parse_cursor(args.at(2)).ok_or(CommandError::InvalidCursor)?;
     let (key, now_ms) = (cx.first_key(args), field_clock(cx));
     let (hash, reply) = cx.look::<Hash>(&key)?;
+    let mut found = Found::new(reply.protocol());
     let Some(hash) = hash else {
-        reply.array(2);
-        reply.bulk(b"0");
-        reply.array(0);
+        found.answer(0, reply);
         return Ok(());
     };
     let mut has_values = true;
@@ -25,29 +25,20 @@ pub fn hscan(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
         has_values &= !is_own;
         Ok(usize::from(is_own))
     })?;
-    // The next cursor stands before the fields and is known after them.
-    let (mut found, mut items, mut seen) = (Reply::new(reply.protocol()), 0, 0);
-    loop {
-        cursor = hash.scan(cursor, |row| {
-            seen += 1;
-            let is_wanted = row.field.with_text(|text| options.wants(text));
-            if !is_wanted || !row.is_live(now_ms) {
-                return;
-            }
-            row.field.write_to(&mut found);
-            items += 1;
-            if has_values {
-                row.value.write_to(&mut found);
-                items += 1;
-            }
-        });
-        if cursor == 0 || seen >= options.count {
-            break;
-        }
-    }
-    reply.array(2);
-    reply.bulk(itoa::Buffer::new().format(cursor).as_bytes());
-    reply.array(items);
-    reply.buffer().extend_from_slice(found.bytes());
+    cursor = found.walk(cursor, &options, |found, cursor| {
+        hash.scan(cursor, |row| {
+            found.meet(&row.field, &options, |found| {
+                if !row.is_live(now_ms) {
+                    return 0;
+                }
+                row.field.write_to(found);
+                if has_values {
+                    row.value.write_to(found);
+                }
+                1 + usize::from(has_values)
+            });
+        })
+    });
+    found.answer(cursor, reply);
     Ok(())
 }

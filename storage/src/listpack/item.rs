@@ -1,4 +1,4 @@
-//! One element of a packed list, as it is read and as it is put in.
+//! One element of a packed list, as it is read and as it is put in: the same as a string, an integer where it is one.
 
 use super::wire;
 use simurgh_protocol::number::parse_i64;
@@ -7,14 +7,9 @@ use simurgh_protocol::resp::Reply;
 /// The longest decimal form of a 64-bit integer.
 const INTEGER_TEXT_MAX: usize = 20;
 
-/// An element. Made from bytes by `Item::from`, it is an integer when the bytes are one in its only spelling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item<'a> {
-    /// A text kept as the integer that it spells.
-    Int(i64),
-    /// A text kept as bytes. (A payload from elsewhere may keep even an integer so.)
-    Bytes(&'a [u8]),
-}
+/// An element. Made from bytes by `Item::from`, it is an integer when the bytes are one in its only spelling; a payload from elsewhere
+/// may keep even an integer as bytes.
+pub use crate::string_value::Value as Item;
 
 impl<'a> From<&'a [u8]> for Item<'a> {
     fn from(text: &'a [u8]) -> Self {
@@ -46,29 +41,6 @@ impl From<i64> for Item<'_> {
 }
 
 impl Item<'_> {
-    /// Calls `with` with the element's text.
-    pub fn with_text<R>(&self, with: impl FnOnce(&[u8]) -> R) -> R {
-        match self {
-            Self::Int(number) => with(itoa::Buffer::new().format(*number).as_bytes()),
-            Self::Bytes(bytes) => with(bytes),
-        }
-    }
-
-    /// The element's text, copied.
-    #[must_use]
-    pub fn to_vec(&self) -> Vec<u8> {
-        self.with_text(<[u8]>::to_vec)
-    }
-
-    /// The length of the element's text, in bytes.
-    #[must_use]
-    pub fn text_length(&self) -> usize {
-        match self {
-            Self::Int(number) => itoa::Buffer::new().format(*number).len(),
-            Self::Bytes(bytes) => bytes.len(),
-        }
-    }
-
     /// Whether the element's text is `text`. To ask it of many elements, make an `Item` of the text and use [`Item::same`].
     #[must_use]
     pub fn equals(&self, text: &[u8]) -> bool {
