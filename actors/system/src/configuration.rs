@@ -21,8 +21,9 @@ pub struct Live {
 }
 
 impl Live {
-    fn new(settings: Settings) -> Self {
-        let config = settings.config();
+    fn new(settings: Settings, list_plain: Option<u64>) -> Self {
+        let mut config = settings.config();
+        config.packing.list_plain = list_plain;
         let storage = simurgh_storage::Settings {
             access: access_policy(&config),
             bulk_max: config.proto_max_bulk_bytes,
@@ -48,13 +49,16 @@ fn access_policy(config: &Config) -> AccessPolicy {
 pub struct Configuration {
     generation: AtomicU64,
     current: Mutex<Arc<Live>>,
+    /// What DEBUG QUICKLIST-PACKED-THRESHOLD has said; 0 for nothing.
+    list_plain: AtomicU64,
 }
 
 impl Configuration {
     /// As it is at the start.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { generation: AtomicU64::new(0), current: Mutex::new(Arc::new(Live::new(settings))) }
+        let current = Mutex::new(Arc::new(Live::new(settings, None)));
+        Self { generation: AtomicU64::new(0), current, list_plain: AtomicU64::new(0) }
     }
 
     /// Grows whenever the configuration is replaced.
@@ -72,7 +76,14 @@ impl Configuration {
 
     /// Replaces it.
     pub fn replace(&self, settings: Settings) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Live::new(settings));
+        let list_plain = Some(self.list_plain.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Live::new(settings, list_plain));
         self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// From how many bytes on elements of lists are nodes of their own; 0 for what `list-max-listpack-size` means.
+    pub fn set_list_plain(&self, bytes: u64) {
+        self.list_plain.store(bytes, Ordering::Relaxed);
+        self.replace(self.current().settings.clone());
     }
 }

@@ -24,6 +24,12 @@ pub(super) fn parse_memory(text: &[u8]) -> Result<i64, MemoryError> {
     bytes.checked_mul(factor).ok_or(MemoryError::TooLarge)
 }
 
+/// The number of bytes that a text says, if it is one.
+#[must_use]
+pub fn memory_of(text: &[u8]) -> Option<u64> {
+    parse_memory(text).ok().and_then(|bytes| u64::try_from(bytes).ok())
+}
+
 fn unit_factor(unit: &[u8]) -> Option<i64> {
     let factor = match unit.to_ascii_lowercase().as_slice() {
         b"" | b"b" => 1,

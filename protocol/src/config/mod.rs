@@ -27,6 +27,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use memory::memory_of;
 pub use packing::Packing;
 pub use redis_conf::{Applied, INCLUDE_DEPTH_MAX, LINES_MAX, Line, LineError, ReadFiles, VARIABLE_PREFIX, read_lines};
 pub use rewrite::rewrite;

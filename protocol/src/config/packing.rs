@@ -12,6 +12,8 @@ pub struct Packing {
     pub hash_value: u64,
     /// `list-max-listpack-size`: elements of a node, or from -1 to -5 its bytes.
     pub list_size: i32,
+    /// From how many bytes on an element of a list is a node of its own, where DEBUG QUICKLIST-PACKED-THRESHOLD has said so.
+    pub list_plain: Option<u64>,
     /// `set-max-intset-entries`.
     pub set_integers: u64,
     /// `set-max-listpack-entries`.
@@ -37,6 +39,7 @@ impl Settings {
             hash_entries: self.number(Key::HashMaxListpackEntries),
             hash_value: self.number(Key::HashMaxListpackValue),
             list_size: self.number(Key::ListMaxListpackSize),
+            list_plain: None,
             set_integers: self.number(Key::SetMaxIntsetEntries),
             set_entries: self.number(Key::SetMaxListpackEntries),
             set_value: self.number(Key::SetMaxListpackValue),

@@ -14,7 +14,7 @@ pub(super) const OUT_OF_RANGE: CommandError =
 /// `LSET key index element`: OK.
 pub fn lset(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let Some(mut list) = cx.edit::<List>(&key)? else { return Err(CommandError::NoSuchKey) };
     let index = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
     let element = args.at(3);
@@ -38,7 +38,7 @@ pub fn linsert(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
         () => return Err(CommandError::Syntax),
     };
     let key = cx.first_key(args);
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let Some(mut list) = cx.edit::<List>(&key)? else {
         cx.reply.integer(0);
         return Ok(());
@@ -65,7 +65,7 @@ pub fn lrem(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
         return Err(OUT_OF_RANGE);
     }
     let key = cx.first_key(args);
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let Some(mut list) = cx.edit::<List>(&key)? else {
         cx.reply.integer(0);
         return Ok(());
@@ -92,7 +92,7 @@ pub fn ltrim(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
     let start = parse_i64(args.at(2)).ok_or(CommandError::NotAnInteger)?;
     let stop = parse_i64(args.at(3)).ok_or(CommandError::NotAnInteger)?;
     let key = cx.first_key(args);
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let removed = cx.edit::<List>(&key)?.map(|mut list| {
         let (length, kept) = (list.len(), range(list.len(), start, stop));
         list.remove_run(kept.end, length - kept.end);

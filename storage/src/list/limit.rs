@@ -3,6 +3,8 @@
 //! A negative setting, -1 to -5, limits a node's bytes to 4, 8, 16, 32 or 64 KiB. A positive one limits its elements, and its bytes
 //! to 8 KiB all the same, so that a change of one element never moves more than that.
 
+use simurgh_protocol::config::Packing;
+
 /// A node's largest size in bytes when its elements are limited.
 const BYTES_MAX: usize = 8192;
 /// The limits that -1 to -5 stand for.
@@ -19,6 +21,8 @@ pub struct Limit {
     pub(super) bytes: usize,
     /// Elements.
     pub(super) count: usize,
+    /// Bytes from which on an element is a node of its own.
+    pub(super) plain: usize,
 }
 
 impl Default for Limit {
@@ -29,15 +33,23 @@ impl Default for Limit {
 }
 
 impl Limit {
+    /// The limit that the configuration says.
+    #[must_use]
+    pub fn new(packing: &Packing) -> Self {
+        let limit = Self::of(packing.list_size);
+        let plain = packing.list_plain.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        Self { plain: plain.unwrap_or(limit.plain), ..limit }
+    }
+
     /// The limit that a setting of `list-max-listpack-size` means.
     #[must_use]
     pub fn of(setting: i32) -> Self {
         match usize::try_from(setting) {
             // A node must have room for one element.
-            Ok(count) => Self { bytes: BYTES_MAX, count: count.max(1) },
+            Ok(count) => Self { bytes: BYTES_MAX, count: count.max(1), plain: BYTES_MAX + 1 },
             Err(_) => {
                 let level = (setting.unsigned_abs() as usize - 1).min(BYTES.len() - 1);
-                Self { bytes: BYTES[level], count: usize::MAX }
+                Self { bytes: BYTES[level], count: usize::MAX, plain: BYTES[level] + 1 }
             }
         }
     }
@@ -49,7 +61,7 @@ impl Limit {
 
     /// Whether an element of this length is a node of its own.
     pub(super) fn is_large(self, length: usize) -> bool {
-        length > self.bytes
+        length >= self.plain
     }
 
     /// Whether a packed node of this size has room for one more element of this length.
@@ -87,7 +99,7 @@ mod tests {
             (128, 8192, 128),
             (i32::MAX, 8192, 2_147_483_647),
         ] {
-            assert_eq!(Limit::of(setting), Limit { bytes, count }, "{setting}");
+            assert_eq!(Limit::of(setting), Limit { bytes, count, plain: bytes + 1 }, "{setting}");
         }
         assert!(Limit::of(-2).packs((4096, 9999), true) && !Limit::of(-2).packs((4097, 1), true));
         assert!(Limit::of(-2).packs((8192, 9999), false) && !Limit::of(-2).packs((8193, 1), false));

@@ -41,7 +41,7 @@ fn pop(cx: &mut Context<'_>, args: &Args<'_>, end: End, name: &'static str) -> R
 
 /// Takes the element at one end of a list, answers with it and tells of it; false, and no answer, if there is no list.
 pub fn pop_one(cx: &mut Context<'_>, key: &Key<'_>, end: End) -> Result<bool, CommandError> {
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let (Some(mut list), reply) = cx.edit_with_reply::<List>(key)? else { return Ok(false) };
     list.pop(end, |item| item.write_to(reply));
     list.shrink(limit);
@@ -53,7 +53,7 @@ pub fn pop_one(cx: &mut Context<'_>, key: &Key<'_>, end: End) -> Result<bool, Co
 /// Takes up to `count` elements from one end of a list, answers with an array of them and tells of it; how many there were, or
 /// nothing, and no answer, if there is no list.
 pub fn pop_several(cx: &mut Context<'_>, key: &Key<'_>, end: End, count: usize) -> Result<Option<usize>, CommandError> {
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let (Some(mut list), reply) = cx.edit_with_reply::<List>(key)? else { return Ok(None) };
     let length = list.len();
     let count = count.min(length);

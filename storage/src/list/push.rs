@@ -27,7 +27,7 @@ pub fn rpushx(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError>
 
 fn push(cx: &mut Context<'_>, args: &Args<'_>, end: End, creates: bool) -> Result<(), CommandError> {
     let key = cx.first_key(args);
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let length = if creates {
         push_all(&mut *cx.edit_or_create::<List>(&key)?, args, end, limit)
     } else {

@@ -72,7 +72,7 @@ pub fn move_one(
     from: End,
     to: End,
 ) -> Result<bool, CommandError> {
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     if length(cx, source)?.is_none() {
         return Ok(false);
     }

@@ -85,7 +85,7 @@ pub fn move_several(
 }
 
 fn take(cx: &mut Context<'_>, key: &Key<'_>, end: End, count: usize) -> Result<Vec<Element>, CommandError> {
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let Some(mut list) = cx.edit::<List>(key)? else { return Ok(Vec::new()) };
     let elements = (0..count).map_while(|_| list.pop(end, Element::of)).collect();
     list.shrink(limit);
@@ -93,7 +93,7 @@ fn take(cx: &mut Context<'_>, key: &Key<'_>, end: End, count: usize) -> Result<V
 }
 
 fn put(cx: &mut Context<'_>, key: &Key<'_>, end: End, elements: &[Element]) -> Result<(), CommandError> {
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let mut list = cx.edit_or_create::<List>(key)?;
     list.make_room(elements.iter().map(Element::counted_length).sum(), elements.len(), limit);
     match end {

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::key_hash::Key;
 use crate::listpack::{Item, Listpack};
 use crate::notify::Class;
-use crate::pick::{Choice, parse_count};
+use crate::pick::{Choice, REPEATED_MAX, parse_count};
 use crate::random::Random;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError, Reply};
@@ -31,6 +31,9 @@ pub fn srandmember(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandE
     };
     let (key, mut random) = (cx.first_key(args), cx.random.clone());
     let (set, reply) = cx.look::<Set>(&key)?;
+    if set.is_some() && count.is_some_and(|count| count < 0 && count.unsigned_abs() > REPEATED_MAX as u64) {
+        return Err(CommandError::Text("ERR value is out of range"));
+    }
     match (set, count) {
         (None, None) => reply.null(),
         (None, Some(_)) => reply.array(0),

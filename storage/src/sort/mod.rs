@@ -99,7 +99,7 @@ fn store(cx: &mut Context<'_>, destination: &Key<'_>, elements: &[Vec<u8>], opti
         .map(|(pattern, element)| pattern.look_up(cx, element).unwrap_or_default().into_owned())
         .collect();
     let stored = if options.get.is_empty() { elements } else { &found };
-    let limit = Limit::of(cx.settings.packing.list_size);
+    let limit = Limit::new(&cx.settings.packing);
     let list = List::of_items(stored.iter().map(Item::from), limit);
     let was_there = cx.peek(destination).is_some();
     let is_changed = cx.replace(destination, Collection::List(list));

@@ -7,6 +7,7 @@ use crate::client::{Client, Wait};
 use crate::persistence::Reload;
 use simurgh_kernel::time;
 use simurgh_protocol::command::replies::help as write_help;
+use simurgh_protocol::config::memory_of;
 use simurgh_protocol::number::{parse_f64, parse_i64};
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, CommandError, Reply};
@@ -62,7 +63,11 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
             Ok(())
         }
         (b"QUICKLIST-PACKED-THRESHOLD", 3) => {
-            Err(CommandError::Text("ERR which elements are nodes of their own follows from list-max-listpack-size"))
+            let bytes = memory_of(args.at(2)).filter(|bytes| *bytes < u64::from(u32::MAX));
+            client.node.configuration.set_list_plain(bytes.ok_or(LIST_PLAIN_RANGE)?);
+            client.refresh();
+            client.reply.ok();
+            Ok(())
         }
         (b"SET-DISABLE-DENY-SCRIPTS", 3) => {
             Err(CommandError::Text("ERR what scripts may not call stays forbidden to them"))
@@ -76,6 +81,9 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         _ => Err(super::wrong_subcommand(args, "DEBUG")),
     }
 }
+
+const LIST_PLAIN_RANGE: CommandError =
+    CommandError::Text("ERR argument must be a memory value bigger than 1 and smaller than 4gb");
 
 const HELP: &[&str] = &[
     "DIGEST",
@@ -107,6 +115,8 @@ const HELP: &[&str] = &[
     "PROTOCOL <type>",
     "    Answer a value of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, true,",
     "    false.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    From how many bytes on an element of a list is a node of its own; 0 for what list-max-listpack-size means.",
     "RELOAD [NOSAVE]",
     "    Save a snapshot, unless told not to, forget the keys and load them from it.",
     "SET-ACTIVE-EXPIRE <0|1>",

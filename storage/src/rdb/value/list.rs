@@ -12,7 +12,7 @@ const PLAIN: u64 = 1;
 const PACKED: u64 = 2;
 
 pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result<List, Fault> {
-    let limit = Limit::of(loading.packing.list_size);
+    let limit = Limit::new(loading.packing);
     if kind == kind::LIST_ZIPLIST {
         return Ok(List::of_listpack(read_ziplist(cursor, loading)?, limit));
     }
