@@ -42,6 +42,12 @@ pub fn cpu_times() -> CpuTimes {
     source::cpu_times()
 }
 
+/// Processor time of the thread that the process began with.
+#[must_use]
+pub fn main_thread_cpu_times() -> CpuTimes {
+    source::main_thread_cpu_times()
+}
+
 /// The process and its machine.
 #[must_use]
 pub fn about() -> About {
@@ -108,6 +114,11 @@ mod source {
         parse_stat(&text("/proc/self/stat")).unwrap_or_default()
     }
 
+    pub fn main_thread_cpu_times() -> CpuTimes {
+        // A process has the number of its first thread.
+        parse_stat(&text(&format!("/proc/self/task/{}/stat", std::process::id()))).unwrap_or_default()
+    }
+
     pub fn about() -> About {
         let executable = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
         let (kind, release) = (text("/proc/sys/kernel/ostype"), text("/proc/sys/kernel/osrelease"));
@@ -161,6 +172,10 @@ mod source {
     }
 
     pub fn cpu_times() -> CpuTimes {
+        CpuTimes::default()
+    }
+
+    pub fn main_thread_cpu_times() -> CpuTimes {
         CpuTimes::default()
     }
 

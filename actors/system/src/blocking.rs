@@ -14,6 +14,7 @@ use crate::node::Node;
 use crate::shard::HeldShards;
 use simurgh_kernel::core;
 use simurgh_kernel::mailbox::Held;
+use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, DataCommand};
 use simurgh_protocol::{Args, Reply};
 use simurgh_storage::blocking::{Block, ReadyKey, Terms, Waiter, WaiterState};
@@ -178,7 +179,9 @@ impl Client {
         let database = std::mem::replace(&mut self.database, waiter.terms.database);
         let no_touch = std::mem::replace(&mut self.no_touch, waiter.terms.no_touch);
         let mut shards = HeldShards(held);
+        let started = time::ticks();
         let succeeded = self.with_context(&mut shards, None, |cx| execute(waiter.command, cx, &waiter.args(), None));
+        let micros = time::ticks_to_ns(started, time::ticks()) / 1000;
         let mut reply = std::mem::replace(&mut self.reply, own);
         (self.database, self.no_touch) = (database, no_touch);
         if self.effects().block.take().is_some() {
@@ -188,10 +191,27 @@ impl Client {
             return None;
         }
         leave_queues(&self.node, waiter, &mut shards);
+        self.note_if_slow(waiter, micros);
         if !succeeded {
             self.node.failed_after_wait(waiter.command, reply.bytes());
         }
         Some(std::mem::take(reply.buffer()))
+    }
+
+    /// A waiting command has run for so long: SLOWLOG.
+    fn note_if_slow(&self, waiter: &Waiter, micros: u64) {
+        let config = &self.live().config;
+        if config.slowlog_microseconds_least.is_some_and(|least| micros >= least)
+            && let Some(client) = self.node.clients.get(waiter.terms.client)
+        {
+            let command = Command::Data(waiter.command);
+            crate::commands::slowlog::record(&self.node, &client, config, command, &waiter.args(), micros);
+        }
+    }
+
+    /// Whether it waits in a command.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.blocked.is_some()
     }
 
     /// Sends the replies of those who were served; they wait for `position` of the log.
@@ -226,6 +246,7 @@ impl Client {
     pub(crate) fn end_wait(&mut self, ending: Ending) -> Option<Arc<Waiter>> {
         let wait = self.blocked.take()?;
         self.shared.set_waiter(None);
+        self.note_if_slow(&wait.waiter, 0);
         if ending == Ending::Error {
             self.node.failed_after_wait(wait.waiter.command, UNBLOCKED.as_bytes());
         }

@@ -169,6 +169,7 @@ pub struct ClientShared {
     /// Commands queued by MULTI; -1 outside.
     pub multi: AtomicI64,
     pub watch: AtomicU32,
+    pub watched_memory: AtomicU64,
     pub query_buffer: AtomicU64,
     pub query_buffer_free: AtomicU64,
     pub multi_memory: AtomicU64,
@@ -219,6 +220,7 @@ impl ClientShared {
             resp: AtomicU32::new(2),
             multi: AtomicI64::new(-1),
             watch: AtomicU32::new(0),
+            watched_memory: AtomicU64::new(0),
             query_buffer: AtomicU64::new(0),
             query_buffer_free: AtomicU64::new(0),
             multi_memory: AtomicU64::new(0),
@@ -251,6 +253,17 @@ impl ClientShared {
     /// Whether a key that the client watches has changed.
     pub(crate) fn has_watched_in_vain(&self) -> bool {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(WatchFlag::is_set)
+    }
+
+    /// Whether it waits: in a command, or for the end of a pause.
+    pub(crate) fn waits(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed) || self.is_blocked.load(Ordering::Relaxed)
+    }
+
+    /// Memory of what is kept for it beside its buffers: names, subscriptions, prefixes, watched keys, messages not yet taken.
+    pub(crate) fn memory_beside(&self) -> usize {
+        let watched = self.watched_memory.load(Ordering::Relaxed) as usize;
+        self.texts().memory() + self.subscriptions.memory() + self.tracking.memory() + watched
     }
 
     /// The texts that the client has set.
@@ -286,6 +299,7 @@ impl Client {
         shared.multi.store(queued.map_or(-1, |count| count as i64), relaxed);
         shared.multi_memory.store(self.transaction.as_ref().map_or(0, Transaction::memory) as u64, relaxed);
         shared.watch.store(self.watch.len() as u32, relaxed);
+        shared.watched_memory.store(self.watch.memory() as u64, relaxed);
         self.publish_output();
     }
 
@@ -349,10 +363,11 @@ impl Clients {
         self.len() == 0
     }
 
-    /// All of them.
+    /// All of them, without those that have been told to close.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<ClientShared>> {
-        self.lock().values().cloned().collect()
+        let stays = |client: &&Arc<ClientShared>| !client.close_asap.load(Ordering::Relaxed);
+        self.lock().values().filter(stays).cloned().collect()
     }
 
     /// One of them.

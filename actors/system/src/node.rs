@@ -314,8 +314,9 @@ impl Node {
         let micros = nanos / 1000;
         let config = &client.live().config;
         self.command_stats.called(command, nanos, succeeded, config.latency_tracking);
-        if config.slowlog_microseconds_least.is_some_and(|least| micros >= least) {
-            crate::commands::slowlog::record(self, client, command, args, micros);
+        // A command that waits is told of when its wait ends.
+        if config.slowlog_microseconds_least.is_some_and(|least| micros >= least) && !client.is_waiting() {
+            crate::commands::slowlog::record(self, &client.shared, config, command, args, micros);
         }
         if config.latency_monitor_milliseconds_least.is_some_and(|least| micros / 1000 >= least.max(1)) {
             crate::commands::latency::record(self, client, command, micros / 1000);

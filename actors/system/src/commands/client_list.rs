@@ -101,7 +101,7 @@ pub(super) fn flags(client: &ClientShared) -> String {
         ('O', client.is_monitor.load(Relaxed)),
         ('P', client.subscriptions.any()),
         ('x', client.multi.load(Relaxed) >= 0),
-        ('b', client.is_paused.load(Relaxed) || client.is_blocked.load(Relaxed)),
+        ('b', client.waits()),
         ('t', client.tracking.get().has(Mode::ON)),
         ('R', client.tracking.get().has(Mode::BROKEN)),
         ('B', client.tracking.get().has(Mode::BCAST)),
@@ -139,7 +139,7 @@ fn write_line(out: &mut Vec<u8>, client: &ClientShared, argument_bytes: usize, n
     let excess = waiting.saturating_sub(OUTPUT_OWN);
     let (input, input_free) = (client.query_buffer.load(Relaxed), client.query_buffer_free.load(Relaxed));
     let multi_memory = client.multi_memory.load(Relaxed);
-    let own = size_of::<Client>() + size_of::<ClientShared>() + texts.memory() + argument_bytes;
+    let own = size_of::<Client>() + size_of::<ClientShared>() + client.memory_beside() + argument_bytes;
     let total = own as u64 + input + input_free + multi_memory + capacity + pushed;
     let mut field = |name: &str, value: &dyn std::fmt::Display| {
         // Writing into memory does not fail.

@@ -1,10 +1,12 @@
 //! SLOWLOG: the commands that took longest, kept in memory, newest first.
 
 use crate::client::Client;
+use crate::clients::ClientShared;
 use crate::commands::redaction::shown;
 use crate::node::Node;
 use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, replies::help as write_help};
+use simurgh_protocol::config::Config;
 use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError, Reply};
 use simurgh_storage::Shards;
@@ -71,7 +73,14 @@ fn kept_word(word: &[u8]) -> Vec<u8> {
 
 /// A command took long enough to be kept. EXEC is not: the commands of its transaction are.
 #[cold]
-pub(crate) fn record(node: &Node, client: &Client, command: Command, args: &Args<'_>, micros: u64) {
+pub(crate) fn record(
+    node: &Node,
+    client: &ClientShared,
+    config: &Config,
+    command: Command,
+    args: &Args<'_>,
+    micros: u64,
+) {
     if command == crate::commands::EXEC {
         return;
     }
@@ -80,10 +89,10 @@ pub(crate) fn record(node: &Node, client: &Client, command: Command, args: &Args
         time_s: time::wall_ms() / 1000,
         micros,
         words: kept_words(command, args),
-        address: client.shared.address.remote.to_string(),
-        name: client.shared.texts().name.clone(),
+        address: client.address.remote.to_string(),
+        name: client.texts().name.clone(),
     };
-    lock(node).add(entry, client.live().config.slowlog_len_max);
+    lock(node).add(entry, config.slowlog_len_max);
 }
 
 fn write_entry(entry: &Entry, reply: &mut Reply) {

@@ -76,7 +76,8 @@ impl Transaction {
     /// Bytes of the queued requests.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.buffer.capacity() + self.ranges.capacity() * size_of::<Range>()
+        let queued = self.commands.capacity() * size_of::<Queued>();
+        self.buffer.capacity() + self.ranges.capacity() * size_of::<Range>() + queued
     }
 
     /// Whether one of the queued commands may need more memory.
@@ -97,8 +98,13 @@ impl Transaction {
 pub struct Watch {
     flag: WatchFlag,
     keys: Vec<(usize, Vec<u8>)>,
+    /// Bytes of the keys' names.
+    names: usize,
     shards: u64,
 }
+
+/// What a watched key costs beside its name, here and with its shard, about.
+const WATCHED_BYTES: usize = 2 * size_of::<(usize, Vec<u8>)>();
 
 impl Watch {
     /// How many keys are watched.
@@ -111,6 +117,12 @@ impl Watch {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
+    }
+
+    /// Memory that the watches take; a name lies here and with its shard.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.keys.len() * WATCHED_BYTES + 2 * self.names
     }
 
     /// The shards of the watched keys.
@@ -165,6 +177,7 @@ pub fn watch(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
         client.with_context(shards, None, |cx| cx.peek(&key).is_some());
         shards.shard(index).watch(database, &key, &client.watch.flag);
         client.watch.keys.push((database, bytes.to_vec()));
+        client.watch.names += bytes.len();
         client.watch.shards |= 1 << index;
     }
     client.shared.note_watched(Some(client.watch.flag.clone()));

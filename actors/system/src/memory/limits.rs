@@ -123,8 +123,9 @@ fn may_stay(node: &Node, live: &Live, shared: &ClientShared) -> bool {
 
 /// Memory of a client: itself and its buffers.
 fn memory_of(client: &Client) -> u64 {
-    let fixed = size_of::<Client>() + size_of::<ClientShared>() + client.shared.subscriptions.memory();
-    (fixed + client.incoming.memory() + client.reply.capacity() + client.transaction_memory()) as u64
+    let fixed = size_of::<Client>() + size_of::<ClientShared>() + client.shared.memory_beside();
+    let buffers = client.incoming.memory() + client.reply.capacity() + client.shared.inbox.pushed();
+    (fixed + buffers + client.transaction_memory()) as u64
 }
 
 /// The client's memory joins the sum of all.

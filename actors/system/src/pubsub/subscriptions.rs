@@ -6,11 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// What a subscription costs beside its name, here and in the registry, about.
+const SUBSCRIPTION_BYTES: usize = 3 * size_of::<Name>();
+
 /// The names of one kind.
 #[derive(Debug, Default)]
 struct Names {
     names: Mutex<BTreeSet<Name>>,
     count: AtomicUsize,
+    /// Bytes of the names.
+    bytes: AtomicUsize,
 }
 
 impl Names {
@@ -57,11 +62,10 @@ impl Subscriptions {
         }
     }
 
-    /// Memory that they take, in bytes, about; the names themselves are shared.
+    /// Memory that they take, in bytes, about. Subscribers of a channel share its name; each of them counts it.
     pub(crate) fn memory(&self) -> usize {
-        let count: usize =
-            [Kind::Channel, Kind::Pattern, Kind::ShardChannel].iter().map(|kind| self.count(*kind)).sum();
-        count * 3 * size_of::<Name>()
+        let kinds = [&self.channels, &self.patterns, &self.shard_channels];
+        kinds.iter().map(|kind| kind.count.load(Relaxed) * SUBSCRIPTION_BYTES + kind.bytes.load(Relaxed)).sum()
     }
 
     /// Whether the client is subscribed to it.
@@ -76,13 +80,19 @@ impl Subscriptions {
 
     pub(super) fn insert(&self, kind: Kind, name: Name) {
         let mut names = self.of(kind).lock();
-        names.insert(name);
+        let length = name.len();
+        if names.insert(name) {
+            self.of(kind).bytes.fetch_add(length, Relaxed);
+        }
         self.of(kind).count.store(names.len(), Relaxed);
     }
 
     pub(super) fn remove(&self, kind: Kind, name: &[u8]) -> bool {
         let mut names = self.of(kind).lock();
         let is_removed = names.remove(name);
+        if is_removed {
+            self.of(kind).bytes.fetch_sub(name.len(), Relaxed);
+        }
         self.of(kind).count.store(names.len(), Relaxed);
         is_removed
     }
@@ -90,6 +100,7 @@ impl Subscriptions {
     pub(super) fn take(&self, kind: Kind) -> BTreeSet<Name> {
         let mut names = self.of(kind).lock();
         self.of(kind).count.store(0, Relaxed);
+        self.of(kind).bytes.store(0, Relaxed);
         std::mem::take(&mut *names)
     }
 }

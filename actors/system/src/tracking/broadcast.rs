@@ -33,7 +33,9 @@ impl Prefixes {
 
     pub fn add(&self, prefix: &[u8], client: &Arc<ClientShared>) {
         let mut prefixes = self.lock();
-        prefixes.entry(prefix.into()).or_default().insert(client.id, client.clone());
+        if prefixes.entry(prefix.into()).or_default().insert(client.id, client.clone()).is_none() {
+            client.tracking.add_prefix(prefix);
+        }
         self.count.store(prefixes.len(), Relaxed);
     }
 
@@ -41,7 +43,9 @@ impl Prefixes {
     pub fn remove(&self, client: u64) {
         let mut prefixes = self.lock();
         prefixes.retain(|_, clients| {
-            clients.remove(&client);
+            if let Some(client) = clients.remove(&client) {
+                client.tracking.forget_prefixes();
+            }
             !clients.is_empty()
         });
         self.count.store(prefixes.len(), Relaxed);

@@ -1,6 +1,6 @@
 //! How a client tracks. Others look at it when they invalidate, so it is a set of bits and two numbers without a lock.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// The switches of CLIENT TRACKING.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,12 @@ impl Mode {
 pub struct TrackingMode {
     bits: AtomicU8,
     redirect: AtomicU64,
+    /// What its prefixes take.
+    prefix_bytes: AtomicUsize,
 }
+
+/// What a prefix costs beside its bytes, about: its place in the table, and its client's place there.
+const PREFIX_BYTES: usize = 64;
 
 impl TrackingMode {
     /// The switches.
@@ -58,6 +63,21 @@ impl TrackingMode {
     #[must_use]
     pub fn redirect_told(&self) -> i64 {
         if self.get().has(Mode::ON) { i64::try_from(self.redirect()).unwrap_or(i64::MAX) } else { -1 }
+    }
+
+    /// Memory that its prefixes take, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.prefix_bytes.load(Relaxed)
+    }
+
+    /// A prefix has been added for it.
+    pub(super) fn add_prefix(&self, prefix: &[u8]) {
+        self.prefix_bytes.fetch_add(PREFIX_BYTES + prefix.len(), Relaxed);
+    }
+
+    /// It has no prefixes any more.
+    pub(super) fn forget_prefixes(&self) {
+        self.prefix_bytes.store(0, Relaxed);
     }
 
     pub(super) fn set(&self, mode: Mode, redirect: u64) {

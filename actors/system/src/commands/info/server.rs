@@ -53,7 +53,7 @@ pub(super) fn clients(source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("maxclients", source.node.configuration.current().config.max_clients);
     lines.field("client_recent_max_input_buffer", largest(&|client| client.query_buffer.load(Relaxed)).unwrap_or(0));
     lines.field("client_recent_max_output_buffer", largest(&|client| client.output.load(Relaxed)).unwrap_or(0));
-    lines.field("blocked_clients", clients.iter().filter(|client| client.is_blocked.load(Relaxed)).count());
+    lines.field("blocked_clients", clients.iter().filter(|client| client.waits()).count());
     lines.field("tracking_clients", source.node.tracking.counts().clients);
     lines.field("pubsub_clients", clients.iter().filter(|client| client.subscriptions.any()).count());
     lines.field("watching_clients", clients.iter().filter(|client| client.watch.load(Relaxed) > 0).count());
@@ -94,6 +94,9 @@ pub(super) fn cpu(_source: &mut Source<'_>, lines: &mut Lines) {
     lines.field("used_cpu_user", format_args!("{:.6}", times.user));
     lines.field("used_cpu_sys_children", format_args!("{:.6}", times.children_system));
     lines.field("used_cpu_user_children", format_args!("{:.6}", times.children_user));
+    let main = process::main_thread_cpu_times();
+    lines.field("used_cpu_sys_main_thread", format_args!("{:.6}", main.system));
+    lines.field("used_cpu_user_main_thread", format_args!("{:.6}", main.user));
 }
 
 pub(super) fn cluster(_source: &mut Source<'_>, lines: &mut Lines) {
