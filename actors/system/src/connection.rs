@@ -28,6 +28,8 @@ const READ_ROOM_UNAUTHENTICATED: usize = 1024;
 const READ_ROOM_MAX: usize = 1 << 20;
 /// Input that is taken from a client while it waits for a key: enough to see the end of its connection.
 const BLOCKED_INPUT_MAX: usize = 64 * 1024;
+/// How long a connection reads nothing when the disk has fallen behind.
+const CONGESTED: Duration = Duration::from_millis(5);
 /// Reply buffers above this are given back once they are empty.
 const REPLY_KEPT: usize = 64 * 1024;
 /// Buffers of requests and replies up to this size are kept for the core's next connection.
@@ -109,6 +111,7 @@ pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: St
         has_more: false,
         pause: None,
         timeout: None,
+        rest: None,
         ended_wait: None,
     };
     // Gone before its socket is, so that whoever sees the end finds no trace of it.
@@ -141,6 +144,8 @@ struct Connection {
     pause: Option<Timer>,
     /// The time at which the client gives up waiting for a key, and the timer for it.
     timeout: Option<(i64, Timer)>,
+    /// The end of a rest from reading, which the disk needs.
+    rest: Option<Timer>,
     /// A wait that has ended and lies with its shards still.
     ended_wait: Option<Arc<Waiter>>,
 }
@@ -299,7 +304,16 @@ impl Connection {
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let client = self.client.as_mut().expect("the caller has looked");
-        if client.close.is_some() || self.at_end || client.must_pause() || self.node.is_congested() {
+        if client.close.is_some() || self.at_end || client.must_pause() {
+            return Poll::Pending;
+        }
+        if self.node.is_congested() {
+            // Nobody tells when that is over: it is looked at again after a moment.
+            let rest = self.rest.get_or_insert_with(|| Box::pin(time::sleep(CONGESTED)));
+            if rest.as_mut().poll(cx).is_ready() {
+                self.rest = None;
+                cx.waker().wake_by_ref();
+            }
             return Poll::Pending;
         }
         if client.blocked.is_some() && client.incoming.buffer.len() >= BLOCKED_INPUT_MAX {

@@ -335,10 +335,10 @@ impl Node {
         if self.allocator.is_some() { "jemalloc" } else { "libc" }
     }
 
-    /// Whether the log has fallen so far behind that nothing more should be read from clients.
+    /// Whether the log or a snapshot has fallen so far behind that nothing more should be read from clients.
     #[must_use]
     pub fn is_congested(&self) -> bool {
-        self.log.backlog() > CONGESTED_BYTES
+        self.log.backlog() > CONGESTED_BYTES || self.persistence.handed_bytes() > CONGESTED_BYTES as u64
     }
 
     /// Frees what was taken out of databases, off the path.

@@ -65,7 +65,7 @@ impl Database {
         let mut handed = std::mem::take(&mut cut.handed);
         let before = handed.len();
         cut.see(entry, &mut handed);
-        cut.plan.hold(handed.len() - before);
+        cut.plan.hand_over(handed.len() - before);
         cut.handed = handed;
         let parity = self.parity;
         self.tables[slot].change(place, |entry| entry.set_parity(parity));
@@ -83,7 +83,7 @@ impl Database {
     pub(super) fn take_handed_over(&mut self, piece: &mut Piece) {
         let Some(cut) = &mut self.cut else { return };
         let handed = std::mem::take(&mut cut.handed);
-        cut.plan.let_go(handed.len());
+        cut.plan.take(handed.len());
         if !handed.is_empty() && !cut.plan.is_cancelled() {
             piece.choose(cut.plan.format, cut.database);
             piece.bytes.extend_from_slice(&handed);
@@ -122,7 +122,7 @@ impl Database {
             self.cut = Some(cut);
             return false;
         }
-        cut.plan.let_go(cut.detached_bytes);
+        cut.plan.free(cut.detached_bytes);
         true
     }
 }

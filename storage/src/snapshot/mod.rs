@@ -40,7 +40,8 @@ pub struct Plan {
     /// Strings are compressed.
     pub compresses: bool,
     is_cancelled: AtomicBool,
-    held: AtomicU64,
+    handed: AtomicU64,
+    detached: AtomicU64,
     peak: AtomicU64,
     keys: AtomicU64,
 }
@@ -54,7 +55,8 @@ impl Plan {
             access,
             compresses,
             is_cancelled: AtomicBool::new(false),
-            held: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
+            detached: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             keys: AtomicU64::new(0),
         }
@@ -71,10 +73,16 @@ impl Plan {
         self.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Bytes that the snapshot holds besides the keyspace now.
+    /// Bytes that were handed over and not taken yet.
+    #[must_use]
+    pub fn handed_bytes(&self) -> u64 {
+        self.handed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the snapshot holds besides the keyspace now: what was handed over, and what was flushed.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
-        self.held.load(Ordering::Relaxed)
+        self.handed_bytes() + self.detached.load(Ordering::Relaxed)
     }
 
     /// The most that it has held.
@@ -89,13 +97,26 @@ impl Plan {
         self.keys.load(Ordering::Relaxed)
     }
 
-    fn hold(&self, bytes: usize) {
-        let held = self.held.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
-        self.peak.fetch_max(held, Ordering::Relaxed);
+    fn hand_over(&self, bytes: usize) {
+        self.handed.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.note_peak();
     }
 
-    fn let_go(&self, bytes: usize) {
-        self.held.fetch_sub(bytes as u64, Ordering::Relaxed);
+    fn take(&self, bytes: usize) {
+        self.handed.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn detach(&self, bytes: usize) {
+        self.detached.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.note_peak();
+    }
+
+    fn free(&self, bytes: usize) {
+        self.detached.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn note_peak(&self) {
+        self.peak.fetch_max(self.held_bytes(), Ordering::Relaxed);
     }
 
     fn count(&self, keys: u64) {
@@ -194,7 +215,7 @@ impl Shard {
     pub(crate) fn detach(&mut self, mut database: Database) -> Option<Database> {
         match database.unseen_plan() {
             Some(plan) => {
-                plan.hold(database.bytes());
+                plan.detach(database.bytes());
                 self.detached.push(database);
                 None
             }

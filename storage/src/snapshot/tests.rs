@@ -304,10 +304,20 @@ proptest! {
     }
 }
 
+/// A hundred letters that cannot be compressed.
+fn noise(seed: u32) -> String {
+    let mut state = seed;
+    let letter = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'!' + (state >> 24) as u8 % 90)
+    };
+    (0..100).map(letter).collect()
+}
+
 #[test]
 fn what_is_handed_over_is_counted_until_it_is_taken() {
     let mut fixture = Fixture::with_shards(1);
-    (0..100).for_each(|index| run(&mut fixture, &format!("SET key:{index} {}", "v".repeat(100))));
+    (0..100).for_each(|index| run(&mut fixture, &format!("SET key:{index} {}", noise(index))));
     let taking = Taking::begin(&mut fixture, Format::Rdb);
     (0..50).for_each(|index| run(&mut fixture, &format!("SET key:{index} w")));
     (0..50).for_each(|index| run(&mut fixture, &format!("GET key:{index}")));

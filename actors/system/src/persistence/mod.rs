@@ -81,6 +81,7 @@ pub struct Persistence {
     /// Wakes the snapshotter.
     pub(crate) wake: Notify,
     save_failed: AtomicBool,
+    is_active: AtomicBool,
 }
 
 impl std::fmt::Debug for Persistence {
@@ -104,6 +105,17 @@ impl Persistence {
     #[inline]
     pub(crate) fn save_failed(&self) -> bool {
         self.save_failed.load(Ordering::Acquire)
+    }
+
+    /// Bytes that were handed over to the snapshot under way and wait to be written.
+    #[inline]
+    pub(crate) fn handed_bytes(&self) -> u64 {
+        if self.is_active.load(Ordering::Acquire) { self.handed_bytes_now() } else { 0 }
+    }
+
+    #[cold]
+    fn handed_bytes_now(&self) -> u64 {
+        self.state().active.as_ref().map_or(0, |active| active.plan.handed_bytes())
     }
 
     fn set_save_failed(&self, failed: bool) {
@@ -152,6 +164,7 @@ impl Node {
         let switch = (job == Job::Rewrite && is_logged).then(|| self.log.cut(starts_log));
         let (ended, waits) = oneshot::channel();
         state.active = Some(active.clone());
+        self.persistence.is_active.store(true, Ordering::Release);
         state.began(job, now_ms);
         let libraries = self.scripting.libraries().all().map(|library| library.source.clone().into()).collect();
         let begun = Begun { active, hints, libraries, position, changes: self.stats.changes.get(), switch, ended };

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// What one visit to a shard does at most: a fraction of a millisecond.
 const STEP: Step = Step { bytes: PIECE, entries: 512 };
 /// What lies handed over in all shards is taken from them when it has so many bytes.
-const HELD_BYTES_MAX: u64 = 1 << 20;
+const HANDED_BYTES_MAX: u64 = 1 << 20;
 
 /// The snapshotter; each message is one turn: write a snapshot that has begun, or wait for one.
 pub(crate) struct Snapshotter;
@@ -108,6 +108,7 @@ async fn perform(node: &Arc<Node>, mut begun: Begun, mut held: Option<&mut AllHe
     let is_ok = {
         let mut state = node.persistence.state();
         state.ended(&outcome, now_ms, begun.changes);
+        node.persistence.is_active.store(false, Ordering::Release);
         state.saves.is_ok
     };
     node.persistence.set_save_failed(!is_ok);
@@ -207,7 +208,7 @@ impl<'a, 'h> Visitor<'a, 'h> {
     /// Takes a step; whether there is more to do.
     async fn step(&mut self, piece: &mut Piece) -> bool {
         let count = self.node.layout.shards;
-        if self.plan.held_bytes() > HELD_BYTES_MAX {
+        if self.plan.handed_bytes() > HANDED_BYTES_MAX {
             for index in self.shard..count {
                 self.with_shard(index, |shard| shard.take_handed_over(piece)).await;
             }
