@@ -13,10 +13,16 @@ pub enum Task {
     Run(Range<u64>),
     /// `replay SEED`.
     Replay(u64),
+    /// `shrink SEED`.
+    Shrink(u64),
     /// `check-replay A..B`.
     CheckReplay(Range<u64>),
-    /// `canaries A..B`.
+    /// `mutants A..B`.
+    Mutants(Range<u64>),
+    /// `canaries A..B`: the toy's mistakes alone.
     Canaries(Range<u64>),
+    /// `score A..B`.
+    Score(Range<u64>),
     /// `regressions`: the seeds of `sim/seeds.txt`.
     Regressions,
 }
@@ -32,16 +38,18 @@ pub struct Arguments {
     pub jobs: usize,
     /// `--trace`.
     pub trace: bool,
+    /// `--without PART,PART`: what the timelines do without.
+    pub without: Vec<String>,
 }
 
 /// How to call it.
-pub const USAGE: &str =
-    "cargo sim -- run --seeds A..B | replay SEED [--trace] | check-replay A..B | canaries A..B | regressions
-    [--scenario node | toy | canary-NAME | flawed-NAME] [--jobs N]";
+pub const USAGE: &str = "cargo sim -- run --seeds A..B | replay SEED [--trace] | shrink SEED | check-replay A..B | mutants A..B | canaries A..B
+    | score A..B | regressions
+    [--scenario node | toy | mutant-NAME | flawed-NAME | canary-NAME] [--jobs N] [--without PART,PART]";
 
 /// Reads the words after the program's name.
 pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {
-    let (mut positional, mut seeds) = (Vec::new(), None);
+    let (mut positional, mut seeds, mut without) = (Vec::new(), None, Vec::new());
     let (mut scenario, mut jobs, mut trace) = (Scenario::Node, 2, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
@@ -49,6 +57,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Argument
             "--seeds" => seeds = Some(range(&value()?)?),
             "--scenario" => scenario = value()?.parse()?,
             "--jobs" => jobs = value()?.parse().context("--jobs needs a number")?,
+            "--without" => without.extend(value()?.split(',').map(str::to_owned)),
             "--trace" => trace = true,
             // The alias in .cargo/config.toml already ends cargo's own options, and people end them again.
             "--" => {}
@@ -58,12 +67,15 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Argument
     let task = match positional.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["run"] => Task::Run(seeds.context("run needs --seeds A..B")?),
         ["replay", seed] => Task::Replay(seed.parse().context("replay needs a seed")?),
+        ["shrink", seed] => Task::Shrink(seed.parse().context("shrink needs a seed")?),
         ["check-replay", seeds] => Task::CheckReplay(range(seeds)?),
         ["regressions"] => Task::Regressions,
+        ["mutants", seeds] => Task::Mutants(range(seeds)?),
         ["canaries", seeds] => Task::Canaries(range(seeds)?),
+        ["score", seeds] => Task::Score(range(seeds)?),
         _ => bail!("{USAGE}"),
     };
-    Ok(Arguments { task, scenario, jobs, trace })
+    Ok(Arguments { task, scenario, jobs, trace, without })
 }
 
 fn range(text: &str) -> anyhow::Result<Range<u64>> {
@@ -85,7 +97,11 @@ mod tests {
         assert_eq!(arguments.task, Task::Run(5..9));
         assert_eq!(arguments.jobs, 3);
         assert_eq!(read("-- --trace replay 7").unwrap().task, Task::Replay(7));
+        assert_eq!(read("replay 7 --without cuts,bank").unwrap().without, ["cuts", "bank"]);
+        assert_eq!(read("shrink 7").unwrap().task, Task::Shrink(7));
         assert_eq!(read("check-replay 0..2").unwrap().task, Task::CheckReplay(0..2));
+        assert_eq!(read("mutants 0..2").unwrap().task, Task::Mutants(0..2));
+        assert_eq!(read("score 0..2").unwrap().task, Task::Score(0..2));
         assert_eq!(read("regressions").unwrap().task, Task::Regressions);
         for wrong in ["", "run", "run --seeds 5", "replay", "replay x", "run --seeds 1..2 --scenario no"] {
             assert!(read(wrong).is_err(), "{wrong}");

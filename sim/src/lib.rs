@@ -7,18 +7,29 @@
 
 pub mod arguments;
 pub mod busy;
+#[cfg(madsim)]
+pub mod campaign;
 pub mod client;
 pub mod disk;
 pub mod flawed;
 pub mod judge;
+#[cfg(madsim)]
+pub mod lives;
 pub mod options;
 pub mod random;
 #[cfg(madsim)]
 pub mod runner;
+pub mod scenario;
+#[cfg(madsim)]
+pub mod score;
 pub mod server;
+#[cfg(madsim)]
+pub mod shrink;
+pub mod tally;
 #[cfg(madsim)]
 pub mod timeline;
 pub mod toy;
 pub mod trace;
+pub mod trouble;
 pub mod workload;
 pub mod world;

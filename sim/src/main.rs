@@ -3,16 +3,22 @@
 #[cfg(madsim)]
 fn main() -> anyhow::Result<std::process::ExitCode> {
     use simurgh_sim::arguments::{self, Task};
-    use simurgh_sim::runner;
+    use simurgh_sim::scenario::Scenario;
+    use simurgh_sim::{campaign, runner, score, shrink};
 
     let arguments = arguments::parse(std::env::args().skip(1))?;
-    let scenario = arguments.scenario;
+    let plan = campaign::Plan { scenario: arguments.scenario, jobs: arguments.jobs, without: arguments.without };
     let ending = match arguments.task {
-        Task::Run(seeds) => runner::run(seeds, scenario, arguments.jobs)?,
-        Task::Replay(seed) => runner::one(seed, scenario, arguments.trace),
-        Task::Regressions => runner::run(runner::regressions(), scenario, arguments.jobs)?,
-        Task::Canaries(seeds) => runner::canaries(&seeds, arguments.jobs)?,
-        Task::CheckReplay(seeds) => runner::check_replay(seeds, scenario, arguments.jobs)?,
+        Task::Run(seeds) => campaign::run(seeds, &plan)?,
+        Task::Replay(seed) => runner::one(seed, plan.scenario, &plan.without, arguments.trace)?,
+        Task::Shrink(seed) => shrink::shrink(seed, plan)?,
+        Task::Regressions => campaign::run(campaign::regressions(), &plan)?,
+        Task::Mutants(seeds) => campaign::mutants(&seeds, Scenario::with_mistakes(), &plan)?,
+        Task::Canaries(seeds) => {
+            campaign::mutants(&seeds, Scenario::with_mistakes().filter(|scenario| !scenario.is_node()), &plan)?
+        }
+        Task::CheckReplay(seeds) => campaign::check_replay(seeds, &plan)?,
+        Task::Score(seeds) => score::write(seeds, &plan)?,
     };
     Ok(std::process::ExitCode::from(ending.code()))
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use simurgh_kernel::core;
 use simurgh_kernel::disk::Disk;
@@ -12,20 +11,23 @@ use simurgh_system::node::{Node, Options as NodeOptions};
 
 use crate::busy;
 use crate::options::Options;
+use crate::world::World;
 
-/// Runs one life of a node, until it is told to end. `queued` counts the clients that met a busy shard.
-pub async fn run(disk: Arc<dyn Disk>, options: Arc<Options>, queued: Arc<AtomicU64>) -> io::Result<()> {
+/// Runs one life of a node, until it is told to end.
+pub async fn run(disk: Arc<dyn Disk>, world: World) -> io::Result<()> {
+    let options = &world.options;
     let mut signals = Signals::catch()?;
     let started = Node::start(NodeOptions {
-        settings: settings(&options),
+        settings: settings(options),
         config_file: None,
         disk,
         allocator: None,
         set_log_level: None,
     });
     let running = started.await.map_err(|error| io::Error::other(error.to_string()))?;
+    world.set_serving(true);
     let node = running.node.clone();
-    core::spawn(busy::hold_now_and_then(node.clone(), options.busy, options.seed, queued));
+    core::spawn(busy::hold_now_and_then(node.clone(), options.busy, options.seed, world.queued.clone()));
     core::spawn(async move {
         signals.next().await;
         node.shutdown.ask();

@@ -2,97 +2,96 @@
 //! end. Faults come first; then they are healed, and the server must serve again (safety, then liveness).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use simurgh_kernel::core;
+use simurgh_kernel::net::wires;
 use simurgh_kernel::simulation::{Machine, Task};
 use simurgh_kernel::time;
 use simurgh_protocol::resp::decode::Value;
 
 use crate::client::Client;
-use crate::disk::{Faults, INJECTED, Platter, SimDisk};
-use crate::flawed::FlawedDisk;
-use crate::judge::linear::{Content, Kind, Operation, Verdict};
-use crate::judge::queue::End;
+use crate::judge::linear::{Content, Operation, Verdict};
+use crate::judge::queue::{End, Part};
 use crate::judge::{self, counting, linear};
-use crate::options::{Crash, Flaw, Options, Scenario};
-use crate::random::Random;
+use crate::lives::Server;
+use crate::options::Options;
 use crate::trace::Trace;
-use crate::workload::{bank, counter, expiry, kinds, ledger, mirror, pubsub, queue, register, rewriter};
+use crate::workload::{self, Histories, bank, counter, expiry, kinds, mirror, queue, swap};
 use crate::world::{Finding, World};
-
-/// How long the clients go on after the last crash.
-const QUIET: Duration = Duration::from_millis(500);
+use crate::{tally, trouble};
 
 /// How long anything may take once nothing goes wrong any more.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(400);
 
-/// How long the server may take to end when asked.
-const SHUTDOWN: Duration = Duration::from_secs(60);
+/// How long it may take until the server serves, once nothing goes wrong any more: liveness.
+const RECOVERY: Duration = Duration::from_secs(60);
 
-/// How long a supervisor waits before it starts a server again that ended.
-const RESTART: Duration = Duration::from_millis(100);
-
-const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-const CLIENTS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+/// The server's address.
+pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+/// The clients' address.
+pub const CLIENTS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const PORT: u16 = 6379;
 
-/// Runs the timeline to its end and returns what was found, and how many clients met a busy shard.
-pub async fn run(options: Options, trace: Trace) -> (Vec<(Finding, String)>, u64) {
-    let world = World::new(options, trace, SocketAddr::new(SERVER, PORT));
+/// Runs the timeline to its end and returns what was found.
+pub async fn run(options: Options, trace: Trace) -> Vec<(Finding, String)> {
+    let server = Machine::new("server", SERVER);
+    let world = World::new(options, trace, SocketAddr::new(SERVER, PORT), server);
     let mut clients = Clients::start(&world);
     core::spawn(Server::new(&world).live_and_die());
+    core::spawn(trouble::make(world.clone(), SERVER, CLIENTS));
     if time::timeout(PATIENCE, clients.finish(&world)).await.is_err() {
         world.find(Finding::Stuck, "the clients did not end".into());
     }
     if world.findings().is_empty() {
         clients.judge(&world);
     }
-    (world.findings(), world.queued.load(Ordering::Relaxed))
+    count(&world);
+    world.findings()
+}
+
+/// Counts what went wrong in the network, and how the clock was.
+fn count(world: &World) {
+    let counts = wires::counts();
+    // Each of these strikes a request or a reply on its way.
+    tally::sent(1);
+    tally::fired_times("N9-reset", counts.resets);
+    tally::fired_times("N9-silence", counts.silences);
+    tally::fired_times("N9-hang", counts.hangs);
+    tally::fired_times("N10", counts.full_pipes);
+    let slow = world.options.network.latency_ns.end > 5_000_000 || world.options.network.bandwidth > 0;
+    tally::fired_times("N2", u64::from(slow));
+    tally::fired_times("T1", u64::from(world.options.trouble.offset_us != 0));
+    tally::fired_times("T2", u64::from(world.options.trouble.drift_ppm != 0));
+    tally::given_up(1);
 }
 
 /// The clients' machine, what runs on it, and what they saw.
 struct Clients {
     machine: Machine,
     tasks: Vec<Task<()>>,
-    registers: register::History,
-    increments: counter::History,
-    queues: queue::Book,
-    voices: pubsub::Voices,
+    histories: Histories,
     end: Option<LastLook>,
 }
 
 /// What was there in the end.
 struct LastLook {
     counter: i64,
+    swapped: i64,
     queues: End,
 }
 
 impl Clients {
     fn start(world: &World) -> Self {
         let machine = Machine::new("clients", CLIENTS);
-        let (registers, increments) = (register::History::default(), counter::History::default());
-        let (queues, voices) = (queue::Book::default(), pubsub::Voices::default());
+        let histories = Histories::default();
         let mut tasks = Vec::new();
-        let drawn = world.options.clients;
-        tasks.extend((0..drawn.ledger).map(|index| machine.spawn(ledger::run(world.clone(), index))));
-        tasks.extend((0..drawn.bank).map(|index| machine.spawn(bank::run(world.clone(), index))));
-        tasks.extend((0..drawn.expiry).map(|index| machine.spawn(expiry::run(world.clone(), index))));
-        for index in 0..drawn.register {
-            tasks.push(machine.spawn(register::run(world.clone(), registers.clone(), index)));
+        for workload in workload::ALL {
+            let count = world.options.clients.get(workload.name).copied().unwrap_or(0);
+            tasks.extend((0..count).map(|index| machine.spawn((workload.run)(world.clone(), &histories, index))));
         }
-        for index in 0..drawn.counter {
-            tasks.push(machine.spawn(counter::run(world.clone(), increments.clone(), index)));
-        }
-        tasks.extend((0..drawn.producers).map(|i| machine.spawn(queue::produce(world.clone(), queues.clone(), i))));
-        tasks.extend((0..drawn.consumers).map(|i| machine.spawn(queue::consume(world.clone(), queues.clone(), i))));
-        tasks.extend((0..drawn.kinds).map(|index| machine.spawn(kinds::run(world.clone(), index))));
-        tasks.extend((0..drawn.mirror).map(|index| machine.spawn(mirror::run(world.clone(), index))));
-        tasks.extend((0..drawn.rewriters).map(|index| machine.spawn(rewriter::run(world.clone(), index))));
-        tasks.extend((0..drawn.publishers).map(|i| machine.spawn(pubsub::publish(world.clone(), voices.clone(), i))));
-        tasks.extend((0..drawn.subscribers).map(|i| machine.spawn(pubsub::listen(world.clone(), voices.clone(), i))));
-        Self { machine, tasks, registers, increments, queues, voices, end: None }
+        tasks.push(machine.spawn(see_recovery(world.clone())));
+        Self { machine, tasks, histories, end: None }
     }
 
     /// Waits for all of them, then takes a last look, which also shows that the server serves again.
@@ -105,49 +104,78 @@ impl Clients {
     }
 
     fn judge(&self, world: &World) {
-        let history = self.queues.history();
+        let history = self.histories.queues.history();
         let crashes_ns: Vec<u64> = world.crashes().iter().map(|crash| crash.ns).collect();
+        let slack_ns = world.options.slack_ns();
         for span in spans(world) {
-            if let Some(what) = judge::queue::judge(&history, span.from_ns, span.to_ns, &crashes_ns) {
+            let part = Part { from_ns: span.from_ns, to_ns: span.to_ns, crashes_ns: &crashes_ns, slack_ns };
+            if let Some(what) = judge::queue::judge(&history, &part) {
                 world.find(Finding::Broken, format!("queues: {what}"));
             }
-            let inside = |ns: u64| span.from_ns <= ns && ns < span.to_ns;
-            let increments: Vec<_> =
-                self.increments.increments().into_iter().filter(|one| inside(one.invoked_ns)).collect();
-            if let Some(what) = counting::judge(&increments) {
-                world.find(Finding::Broken, format!("the counter: {what}"));
-            }
-            for (key, operations) in self.registers.keys().into_iter().enumerate() {
-                let operations: Vec<_> =
-                    operations.into_iter().filter(|operation| inside(operation.invoked_ns)).collect();
-                judge_register(world, key, &operations, span.before);
-            }
+            self.judge_span(world, &span);
         }
         if let Some(end) = self.end.as_ref().filter(|_| world.options.nothing_may_be_lost()) {
-            if let Some(what) = counting::judge_end(&self.increments.increments(), end.counter) {
-                world.find(Finding::Broken, format!("the counter {what}"));
-            }
-            if let Some(what) = judge::queue::judge_end(&history, &end.queues) {
-                world.find(Finding::Broken, format!("queues in the end: {what}"));
-            }
+            self.judge_end(world, end);
         }
-        if let Some(what) = self.voices.judge() {
+        if let Some(what) = self.histories.voices.judge() {
             world.find(Finding::Broken, what);
         }
         self.judge_origins(world);
     }
 
+    fn judge_span(&self, world: &World, span: &Span) {
+        let inside = |ns: u64| span.from_ns <= ns && ns < span.to_ns;
+        for (what, history) in [("counter", &self.histories.increments), ("swapped counter", &self.histories.swaps)] {
+            let increments: Vec<_> = history.increments().into_iter().filter(|one| inside(one.invoked_ns)).collect();
+            tally::linearized(increments.len());
+            if let Some(wrong) = counting::judge(&increments) {
+                world.find(Finding::Broken, format!("the {what}: {wrong}"));
+            }
+        }
+        for (key, operations) in self.histories.registers.keys().into_iter().enumerate() {
+            let operations: Vec<_> = operations.into_iter().filter(|operation| inside(operation.invoked_ns)).collect();
+            tally::linearized(operations.len());
+            judge_register(world, key, &operations, span.before);
+        }
+    }
+
+    fn judge_end(&self, world: &World, end: &LastLook) {
+        let counters = [(&self.histories.increments, end.counter), (&self.histories.swaps, end.swapped)];
+        for (history, end) in counters {
+            if let Some(what) = counting::judge_end(&history.increments(), end) {
+                world.find(Finding::Broken, format!("a counter {what}"));
+            }
+        }
+        let history = self.histories.queues.history();
+        if let Some(what) = judge::queue::judge_end(&history, &end.queues, world.options.slack_ns()) {
+            world.find(Finding::Broken, format!("queues in the end: {what}"));
+        }
+    }
+
     /// No register ever held what nobody wrote, whatever was lost.
     fn judge_origins(&self, world: &World) {
-        for (key, operations) in self.registers.keys().into_iter().enumerate() {
-            for operation in &operations {
-                if let Kind::Read(Some(value)) = operation.kind
-                    && !operations.iter().any(|other| other.kind == Kind::Write(value))
-                {
+        for (key, operations) in self.histories.registers.keys().into_iter().enumerate() {
+            for read in operations.iter().filter(|operation| operation.completed_ns.is_some()) {
+                let Some(value) = read.kind.read() else { continue };
+                if !operations.iter().any(|other| other.kind.written() == Some(value)) {
                     world.find(Finding::Broken, format!("register {key} held {value}, which nobody wrote"));
                 }
             }
         }
+    }
+}
+
+/// Sees that the server serves a new client soon after everything has healed.
+async fn see_recovery(world: World) {
+    while !world.is_healed() {
+        time::sleep(Duration::from_millis(100)).await;
+    }
+    let mut client = Client::new(world.address);
+    let served = time::timeout(RECOVERY, async {
+        while client.connect().await.is_err() || client.call(&[b"SET", b"served", b"again"]).await.is_err() {}
+    });
+    if served.await.is_err() {
+        world.find(Finding::Stuck, format!("nobody is served {RECOVERY:?} after everything has healed"));
     }
 }
 
@@ -191,7 +219,9 @@ async fn last_look(world: World) -> Option<LastLook> {
                 mirror::look(&world, "last look", &mut client).await?;
                 replay(&world, &mut client).await?;
             }
-            Ok(LastLook { counter: counter::read(&mut client).await?, queues: queue::read(&mut client).await? })
+            let counter = counter::read(&mut client).await?;
+            let swapped = if world.options.scenario.is_node() { swap::read(&mut client).await? } else { 0 };
+            Ok(LastLook { counter, swapped, queues: queue::read(&mut client).await? })
         };
         match looked.await {
             Ok(end) => return Some(end),
@@ -217,129 +247,4 @@ async fn replay(world: &World, client: &mut Client) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The server's machine and its lives.
-struct Server {
-    world: World,
-    machine: Machine,
-    platter: Platter,
-    task: Option<Task<std::io::Result<()>>>,
-    /// How many injected failures an end was already excused with.
-    excused: u64,
-}
-
-impl Server {
-    fn new(world: &World) -> Self {
-        let platter = Platter::new(world.options.seed, world.options.faults.clone());
-        Self { world: world.clone(), machine: Machine::new("server", SERVER), platter, task: None, excused: 0 }
-    }
-
-    /// Every life but the last ends in a crash; then the faults are healed.
-    async fn live_and_die(mut self) {
-        let mut random = Random::of(self.world.options.seed, "crashes");
-        self.start();
-        for crash in self.world.options.crashes.clone() {
-            let life_us = random.below(self.world.options.life_ms_max * 1000);
-            self.live(Duration::from_micros(life_us)).await;
-            if crash == Crash::Shutdown {
-                self.shut_down().await;
-            } else {
-                self.crash(crash);
-            }
-            time::sleep(Duration::from_micros(random.below(50_000))).await;
-            self.start();
-        }
-        self.live(QUIET).await;
-        self.platter.set_faults(Faults::default());
-        if self.platter.injected() > self.excused {
-            // A server may have chosen to refuse writes rather than to end: an operator starts it again.
-            self.crash(Crash::Kill);
-            self.start();
-        }
-        self.live(QUIET).await;
-        self.world.stop();
-        // The last life goes on while the clients look at what is left.
-        self.live(PATIENCE).await;
-    }
-
-    fn start(&mut self) {
-        let disk = self.platter.mount();
-        let (mode, address) = (self.world.options.mode, self.world.address);
-        self.world.trace.note("server", "starts");
-        self.task = Some(match self.world.options.scenario {
-            Scenario::Node => self.start_node(disk, None),
-            Scenario::Flawed(flaw) => self.start_node(disk, Some(flaw)),
-            Scenario::Toy => self.machine.spawn(crate::toy::run(disk, address, mode, None)),
-            Scenario::Canary(mistake) => self.machine.spawn(crate::toy::run(disk, address, mode, Some(mistake))),
-        });
-    }
-
-    fn start_node(&self, disk: SimDisk, flaw: Option<Flaw>) -> Task<std::io::Result<()>> {
-        let (options, queued) = (self.world.options.clone(), self.world.queued.clone());
-        self.machine.spawn(crate::server::run(FlawedDisk::over(disk, flaw), options, queued))
-    }
-
-    /// Asks the server to end, and waits for it. One that was still starting may end at once, as without the request it
-    /// would have been killed.
-    async fn shut_down(&mut self) {
-        self.machine.terminate();
-        let Some(task) = &mut self.task else { return };
-        let mut ended = time::timeout(SHUTDOWN, task.output()).await;
-        if ended.is_err() && self.world.options.faults.capacity < usize::MAX {
-            // It waits for room on a full disk: an operator makes some.
-            self.platter.set_faults(Faults::default());
-            ended = time::timeout(SHUTDOWN, task.output()).await;
-        }
-        match ended {
-            Ok(Some(Ok(()))) => {
-                self.platter.kill();
-                self.machine.kill();
-                self.world.crashed(Crash::Shutdown);
-            }
-            // Ended before it caught signals, or because of a fault.
-            Ok(_) => self.crash(Crash::Kill),
-            Err(_) => self.world.find(Finding::Stuck, "the server did not end when asked".into()),
-        }
-    }
-
-    /// Lets the server live for a while. One that ends itself may do so only for an injected fault, and is started again.
-    async fn live(&mut self, span: Duration) {
-        let deadline_ns = time::monotonic_ns() + u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        while let Some(task) = &mut self.task {
-            let left = Duration::from_nanos(deadline_ns.saturating_sub(time::monotonic_ns()));
-            let Ok(outcome) = time::timeout(left, task.output()).await else { return };
-            if self.platter.injected() == self.excused || !is_excusable(&outcome) {
-                self.world.find(Finding::Broken, format!("the server ended by itself: {outcome:?}"));
-                self.task = None;
-                return;
-            }
-            self.world.trace.note("server", format_args!("ended by an injected fault: {outcome:?}"));
-            self.excused = self.platter.injected();
-            self.crash(Crash::Kill);
-            time::sleep(RESTART).await;
-            self.start();
-        }
-    }
-
-    fn crash(&self, crash: Crash) {
-        match crash {
-            Crash::Kill | Crash::Shutdown => self.platter.kill(),
-            Crash::Power => self.platter.lose_power(),
-        }
-        self.machine.kill();
-        self.world.crashed(crash);
-    }
-}
-
-/// A node may stop itself, and may fail to start, because of a disk that fails; not because of what it finds there.
-fn is_excusable(outcome: &Option<std::io::Result<()>>) -> bool {
-    match outcome {
-        None => true,
-        Some(Ok(())) => false,
-        Some(Err(error)) => {
-            let text = error.to_string();
-            [INJECTED, "no storage space"].iter().any(|reason| text.contains(reason))
-        }
-    }
 }

@@ -12,14 +12,14 @@ pub struct Trace(Arc<Mutex<Events>>);
 
 #[derive(Debug)]
 struct Events {
-    hash: u64,
+    hash: u128,
     count: u64,
     print: bool,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { hash: 0xcbf2_9ce4_8422_2325, count: 0, print: false }
+        Self { hash: 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, count: 0, print: false }
     }
 }
 
@@ -35,8 +35,8 @@ impl Trace {
         let mut events = self.events();
         events.count += 1;
         for byte in line.bytes() {
-            // FNV-1a.
-            events.hash = (events.hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+            // FNV-1a of 128 bits.
+            events.hash = (events.hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
         }
         if events.print {
             println!("{line}");
@@ -44,7 +44,7 @@ impl Trace {
     }
 
     /// The hash of everything noted.
-    pub fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u128 {
         self.events().hash
     }
 

@@ -86,7 +86,9 @@ pub fn abort_node() -> ! {
 /// Unlike other panics this one is no finding by itself; whether the node had a reason is for the timeline to judge.
 #[cfg(madsim)]
 pub fn abort_node() -> ! {
-    madsim::runtime::Handle::current().kill(madsim::plugin::node());
+    let machine = madsim::plugin::node();
+    crate::net::wires::process_ended(machine);
+    madsim::runtime::Handle::current().kill(machine);
     std::panic::panic_any(NodeStopped)
 }
 

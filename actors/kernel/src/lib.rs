@@ -14,6 +14,7 @@
 //! | [`signal`] | requests to end, from outside |
 //! | [`disk`] | directories, whole files, and the log's append-only file |
 //! | [`actor`] | supervised actors (ractor) |
+//! | [`rehearsal`] | what simulated timelines plant in the node and count in it |
 
 pub mod actor;
 pub mod core;
@@ -23,6 +24,7 @@ pub mod mailbox;
 pub mod net;
 pub mod process;
 pub mod random;
+pub mod rehearsal;
 pub mod signal;
 #[cfg(madsim)]
 pub mod simulation;

@@ -20,6 +20,7 @@ use shuttle::sync::{Mutex, atomic::AtomicU8};
 #[cfg(not(feature = "model-check"))]
 use std::sync::{Mutex, atomic::AtomicU8};
 
+use crate::rehearsal::{Point, reached};
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -166,9 +167,20 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
         for index in members(parked.wanted & !parked.held) {
             let mailbox = &self.boxes[index];
             if !mailbox.hold_within(self.spins) {
+                let is_holding = parked.held != 0;
                 match mailbox.park(parked, capacity) {
                     Acquired::All(back) => parked = back,
-                    other @ (Acquired::Waiting | Acquired::Full(_)) => return other,
+                    other @ (Acquired::Waiting | Acquired::Full(_)) => {
+                        let is_full = matches!(other, Acquired::Full(_));
+                        reached(if is_full {
+                            Point::QueueFull
+                        } else if is_holding {
+                            Point::QueuedHolding
+                        } else {
+                            Point::Queued
+                        });
+                        return other;
+                    }
                 }
             }
             parked.held |= 1 << index;

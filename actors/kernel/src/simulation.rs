@@ -2,22 +2,22 @@
 //! that follow from a seed. Only the simulator uses it; a server never knows that it is there.
 
 use std::net::IpAddr;
-use std::ops::Range;
-use std::time::Duration;
 
-use madsim::net::NetSim;
 use madsim::runtime::{Handle, Runtime};
 use madsim::task::NodeId;
 
-/// Runs `main` in a world of its own until it is done, and returns what it returns. Messages between machines take a time
-/// from `latency`. At most one world per process is reproducible: state left by one changes the next.
+use crate::net::faults::Faults;
+use crate::net::wires;
+use crate::time;
+
+/// Runs `main` in a world of its own until it is done, and returns what it returns. The network behaves as told. At most one
+/// world per process is reproducible: state left by one changes the next.
 ///
 /// # Panics
 /// When a task panics, or when nothing can happen any more although `main` still waits.
-pub fn run<F: Future>(seed: u64, latency: Range<Duration>, main: impl FnOnce() -> F) -> F::Output {
-    let mut config = madsim::Config::default();
-    config.net.send_latency = latency;
-    Runtime::with_seed_and_config(seed, config).block_on(async move { main().await })
+pub fn run<F: Future>(seed: u64, network: Faults, main: impl FnOnce() -> F) -> F::Output {
+    wires::begin(seed, network);
+    Runtime::with_seed_and_config(seed, madsim::Config::default()).block_on(async move { main().await })
 }
 
 /// A computer of the simulated world.
@@ -30,6 +30,7 @@ impl Machine {
     /// Builds a machine with an address.
     pub fn new(name: &str, address: IpAddr) -> Self {
         let node = Handle::current().create_node().name(name).ip(address).build();
+        wires::register(node.id(), address);
         Self { id: node.id() }
     }
 
@@ -45,9 +46,31 @@ impl Machine {
     /// Ends all tasks at once and closes its connections, then lets it start new ones. What the tasks hold is dropped a
     /// little later, so nothing that a dead task's `drop` does may matter.
     pub fn kill(&self) {
+        wires::process_ended(self.id);
+        self.end_tasks();
+    }
+
+    /// The same, but its connections' peers hear nothing of it until it is up again.
+    pub fn lose_power(&self) {
+        wires::power_lost(self.id);
+        self.end_tasks();
+    }
+
+    fn end_tasks(&self) {
         let handle = Handle::current();
         handle.kill(self.id);
         handle.restart(self.id);
+    }
+
+    /// Its wall clock, in milliseconds of Unix time.
+    #[must_use]
+    pub fn wall_ms(&self) -> i64 {
+        time::wall_us_of(self.id) / 1000
+    }
+
+    /// Steps its wall clock by so many microseconds, and lets it gain so many in each second from then on.
+    pub fn step_clock(&self, step_us: i64, drift_ppm: i64) {
+        time::step_clock(self.id, step_us, drift_ppm);
     }
 
     /// Stops its tasks where they are.
@@ -63,16 +86,6 @@ impl Machine {
     /// Asks it to end, as SIGTERM does.
     pub fn terminate(&self) {
         Handle::current().send_ctrl_c(self.id);
-    }
-
-    /// Cuts it off the network: what others send waits until it is reconnected.
-    pub fn disconnect(&self) {
-        NetSim::current().clog_node(self.id);
-    }
-
-    /// Ends the cut.
-    pub fn reconnect(&self) {
-        NetSim::current().unclog_node(self.id);
     }
 }
 
@@ -99,8 +112,11 @@ mod tests {
     use crate::net::{Listener, ReadExt, WriteExt, connect_tcp};
     use crate::{core, random, time};
     use std::net::SocketAddr;
+    use std::time::Duration;
 
-    const LATENCY: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(5);
+    fn calm() -> Faults {
+        Faults { latency_ns: 1_000_000..5_000_000, ..Faults::default() }
+    }
 
     fn machine(name: &str, last: u8) -> Machine {
         Machine::new(name, IpAddr::from([10, 0, 0, last]))
@@ -136,7 +152,7 @@ mod tests {
     /// The patched async-std: ractor's tasks and sleeps are the simulation's.
     #[test]
     fn actors_run_in_virtual_time() {
-        run(1, LATENCY, || async {
+        run(1, calm(), || async {
             let (doubler, _) = Actor::spawn(None, Doubler, ()).await.unwrap();
             let hour = 3_600_000_000_000;
             let answer = actor::call!(doubler, |reply| (21, reply)).unwrap();
@@ -149,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_stream_writes_without_a_flush_and_shows_its_end() {
-        run(2, LATENCY, || async {
+        run(2, calm(), || async {
             let serve = machine("server", 1).spawn(async {
                 let listener = Listener::bind_tcp(server(), 1).unwrap();
                 let (incoming, _) = listener.accept().await.unwrap();
@@ -170,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_killed_machine_drops_its_tasks_and_starts_anew() {
-        run(3, LATENCY, || async {
+        run(3, calm(), || async {
             let machine = machine("server", 1);
             let (alive, mut heard) = tokio::sync::mpsc::unbounded_channel();
             let mut task = machine.spawn(async move {
@@ -193,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_node_that_stops_itself_takes_its_machine_down_and_no_other() {
-        run(6, LATENCY, || async {
+        run(6, calm(), || async {
             let stopping = machine("server", 1);
             let mut other_task = stopping.spawn(std::future::pending::<()>());
             let mut bystander = machine("client", 2).spawn(async {
@@ -212,7 +228,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_entropy_and_time() {
         let draw = |seed| {
-            run(seed, LATENCY, || async {
+            run(seed, calm(), || async {
                 time::sleep(Duration::from_millis(random::entropy_u64() % 50)).await;
                 core::yield_now().await;
                 (random::entropy_u64(), time::monotonic_ns(), time::wall_us())

@@ -105,19 +105,58 @@ mod source {
 
 #[cfg(madsim)]
 mod source {
-    //! The simulation's virtual time.
+    //! The simulation's virtual time. Wall clocks are each machine's own: off, drifting, stepping.
 
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
     use std::time::{Duration, UNIX_EPOCH};
 
+    use madsim::task::NodeId;
     use madsim::time::TimeHandle;
+
+    /// How a machine's wall clock differs from the true time.
+    #[derive(Clone, Copy)]
+    struct Clock {
+        offset_us: i64,
+        /// Microseconds that it gains in a second.
+        drift_ppm: i64,
+        /// When it was last set.
+        set_ns: u64,
+    }
+
+    impl Clock {
+        fn error_us(self, now_ns: u64) -> i64 {
+            let since_ms = i64::try_from((now_ns - self.set_ns) / 1_000_000).unwrap_or(i64::MAX);
+            self.offset_us + since_ms * self.drift_ppm / 1000
+        }
+    }
+
+    thread_local! {
+        static CLOCKS: RefCell<BTreeMap<NodeId, Clock>> = const { RefCell::new(BTreeMap::new()) };
+    }
 
     pub fn monotonic_ns() -> u64 {
         u64::try_from(TimeHandle::current().elapsed().as_nanos()).expect("a simulation is short")
     }
 
     pub fn wall_us() -> i64 {
+        wall_us_of(madsim::plugin::node())
+    }
+
+    /// The wall clock of a machine.
+    pub fn wall_us_of(machine: NodeId) -> i64 {
         let since_epoch = TimeHandle::current().now_time().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
+        let true_us = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+        true_us + CLOCKS.with_borrow(|clocks| clocks.get(&machine).map_or(0, |clock| clock.error_us(monotonic_ns())))
+    }
+
+    /// Steps a machine's wall clock by so much, and lets it drift from then on.
+    pub fn step_clock(machine: NodeId, step_us: i64, drift_ppm: i64) {
+        let set_ns = monotonic_ns();
+        CLOCKS.with_borrow_mut(|clocks| {
+            let offset_us = clocks.get(&machine).map_or(0, |clock| clock.error_us(set_ns)) + step_us;
+            clocks.insert(machine, Clock { offset_us, drift_ppm, set_ns });
+        });
     }
 
     pub fn stand_still(_duration: Duration) -> bool {
@@ -132,6 +171,9 @@ mod source {
         end.saturating_sub(start)
     }
 }
+
+#[cfg(madsim)]
+pub(crate) use source::{step_clock, wall_us_of};
 
 #[cfg(all(test, not(madsim)))]
 mod tests {

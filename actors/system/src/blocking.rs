@@ -14,6 +14,7 @@ use crate::node::Node;
 use crate::shard::HeldShards;
 use simurgh_kernel::core;
 use simurgh_kernel::mailbox::Held;
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, DataCommand};
 use simurgh_protocol::{Args, Reply};
@@ -147,13 +148,20 @@ impl Client {
         while let Some(ready) = self.effects().ready.pop_front() {
             let key = self.node.layout.hasher.key(&ready.key);
             let index = self.node.layout.shard_of(&key);
-            for waiter in held.get(index).waiters(ready.database, &ready.key) {
+            let mut waiters = held.get(index).waiters(ready.database, &ready.key);
+            if has(Mistake::Overtaking) {
+                waiters.make_contiguous().reverse();
+            }
+            for waiter in waiters {
                 let found = held.get(index).database(ready.database).get(&key);
                 if !waiter.awaits.may_be_served_by(found.map(|entry| entry.type_name())) {
                     continue;
                 }
                 if !held.try_extend(waiter.terms.shards) {
-                    self.tell(&waiter, ConnectionMessage::Retry);
+                    reached(Point::RetryOfWaiter);
+                    if !has(Mistake::ForgottenRetry) {
+                        self.tell(&waiter, ConnectionMessage::Retry);
+                    }
                     // Whoever waits behind it stays behind it.
                     break;
                 }

@@ -18,6 +18,7 @@ use crate::shard::{HeldShards, NoShards, run_with};
 use crate::walk::{Walking, may_walk};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::mailbox::{Entered, Held};
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_kernel::sync::oneshot;
 use simurgh_kernel::time;
 use simurgh_protocol::command::{Command, Lookup};
@@ -327,7 +328,7 @@ impl Client {
     fn settle(&mut self, held: &mut Held<'_, Shard, Self>, reply_start: usize) {
         let mut set = held.set();
         let changed = self.effects.has_records();
-        let replies_wait = self.node.log.mode().replies_wait();
+        let replies_wait = self.node.log.mode().replies_wait() && !has(Mistake::EarlyReply);
         if !changed && !replies_wait {
             return self.deliver_served(0);
         }
@@ -340,7 +341,9 @@ impl Client {
             if changed {
                 shard.log_position = position;
             }
-            needed = needed.max(shard.log_position);
+            if changed || !has(Mistake::UnheldRead) {
+                needed = needed.max(shard.log_position);
+            }
         }
         needed = needed.max(std::mem::take(&mut self.waits_for));
         if let Some(walking) = &mut self.walking {
@@ -349,7 +352,7 @@ impl Client {
         if replies_wait && self.reply.len() > reply_start {
             self.hold_from(reply_start, needed);
         }
-        self.deliver_served(needed);
+        self.deliver_served(if has(Mistake::HastyServing) { 0 } else { needed });
     }
 
     /// Executes one request, the next one, with the shards that it needs.

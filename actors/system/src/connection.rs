@@ -11,6 +11,7 @@ use crate::node::Node;
 use crate::persistence::Reload;
 use crate::request::LentIncoming;
 use simurgh_kernel::net::Stream;
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::{core, time};
 use simurgh_storage::blocking::Waiter;
 use std::cell::RefCell;
@@ -30,6 +31,9 @@ const READ_ROOM_MAX: usize = 1 << 20;
 const BLOCKED_INPUT_MAX: usize = 64 * 1024;
 /// How long a connection reads nothing when the disk has fallen behind.
 const CONGESTED: Duration = Duration::from_millis(5);
+/// Input that is taken from a client whose output waits. Many clients send all of a pipeline before they read the first reply: if
+/// nothing were read meanwhile, both would wait for each other.
+const PAUSED_INPUT_MAX: usize = 32 << 20;
 /// Reply buffers above this are given back once they are empty.
 const REPLY_KEPT: usize = 64 * 1024;
 /// Buffers of requests and replies up to this size are kept for the core's next connection.
@@ -72,7 +76,8 @@ fn take_buffers_back(client: &mut Client) {
     if !client.incoming.is_lent() || !client.incoming.is_at_rest() {
         return;
     }
-    let replies = if client.reply.is_empty() { std::mem::take(client.reply.buffer()) } else { Vec::new() };
+    let are_free = client.reply.is_empty() || has(Mistake::MixedReplies);
+    let replies = if are_free { std::mem::take(client.reply.buffer()) } else { Vec::new() };
     let buffers = Buffers { incoming: std::mem::take(&mut client.incoming), replies };
     let bytes = buffers.incoming.memory() + buffers.replies.capacity();
     if buffers.incoming.buffer.capacity() >= READ_ROOM && bytes <= POOLED_BYTES_MAX {
@@ -117,7 +122,10 @@ pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: St
     // Gone before its socket is, so that whoever sees the end finds no trace of it.
     let registered = Registered { node: connection.node.clone(), shared: connection.shared.clone() };
     connection.run().await;
-    if let Some(client) = connection.client.take() {
+    if let Some(mut client) = connection.client.take() {
+        if client.sendable().1.is_some() {
+            reached(Point::UnsentReply);
+        }
         registered.node.leave(client).await;
     }
 }
@@ -304,7 +312,7 @@ impl Connection {
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let client = self.client.as_mut().expect("the caller has looked");
-        if client.close.is_some() || self.at_end || client.must_pause() {
+        if client.close.is_some() || self.at_end {
             return Poll::Pending;
         }
         if self.node.is_congested() {
@@ -314,6 +322,9 @@ impl Connection {
                 self.rest = None;
                 cx.waker().wake_by_ref();
             }
+            return Poll::Pending;
+        }
+        if client.must_pause() && client.incoming.buffer.len() >= PAUSED_INPUT_MAX {
             return Poll::Pending;
         }
         if client.blocked.is_some() && client.incoming.buffer.len() >= BLOCKED_INPUT_MAX {
@@ -364,6 +375,11 @@ impl Connection {
             }
             let retries = client.shards_to_retry().is_some();
             if client.blocked.is_some() && !retries {
+                self.client = Some(client);
+                return true;
+            }
+            if client.must_pause() && !retries {
+                self.has_more = true;
                 self.client = Some(client);
                 return true;
             }

@@ -10,6 +10,7 @@
 //! the log writer decides the first, each connection the second.
 
 use crate::persistence::Switched;
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_kernel::sync::{Notify, oneshot};
 use simurgh_storage::Effects;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -93,6 +94,19 @@ struct Waiting {
     relay: Notify,
     /// Something was appended that replies wait for.
     appended: Notify,
+}
+
+/// Adds records to the buffer.
+#[inline]
+fn add(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    if has(Mistake::SwappedRecords) && buffer.starts_with(b"*") && !buffer.starts_with(b"*2\r\n$6\r\nSELECT") {
+        buffer.splice(..0, bytes.iter().copied());
+    } else if has(Mistake::SplitTransaction) && bytes.starts_with(b"*1\r\n$5\r\nMULTI\r\n") {
+        let records = &bytes[b"*1\r\n$5\r\nMULTI\r\n".len()..];
+        buffer.extend_from_slice(records.strip_suffix(b"*1\r\n$4\r\nEXEC\r\n").unwrap_or(records));
+    } else {
+        buffer.extend_from_slice(bytes);
+    }
 }
 
 /// The log as the data path sees it.
@@ -179,7 +193,7 @@ impl Log {
                     simurgh_protocol::resp::encode_command(&mut stream.buffer, words.into_iter());
                     stream.database = Some(database);
                 }
-                stream.buffer.extend_from_slice(bytes);
+                add(&mut stream.buffer, bytes);
             }
             stream.end += (stream.buffer.len() - before) as u64;
             self.capacity.store(stream.buffer.capacity() as u64, Ordering::Relaxed);
@@ -251,6 +265,7 @@ impl Log {
 
     /// Announces that everything before `position` is safe.
     pub(crate) fn announce(&self, position: u64) {
+        let position = if has(Mistake::EndAnnounced) { self.end() } else { position };
         self.safe.fetch_max(position, Ordering::AcqRel);
         for core in &self.waiting {
             core.relay.notify_one();

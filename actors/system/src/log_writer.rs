@@ -21,6 +21,7 @@ use crate::persistence::{Installed, Place, Switched, current_manifest, install_m
 use simurgh_kernel::actor::{Actor, ActorProcessingErr, ActorRef};
 use simurgh_kernel::core::AbortOnUnwind;
 use simurgh_kernel::disk::{Failure, LogFile, Sync};
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::time;
 use simurgh_storage::aof::seal::Sealer;
 use std::sync::Arc;
@@ -106,6 +107,9 @@ impl Writing {
     async fn write_group(&mut self, is_last: bool) -> bool {
         let mode = self.node.log.mode();
         let Taken { group, position, cut } = self.node.log.take(std::mem::take(&mut self.spare));
+        if is_last && has(Mistake::ForgottenLastGroup) {
+            return false;
+        }
         let sync = self.is_sync_due(mode, is_last || cut.is_some(), position);
         let did = !group.is_empty() || sync == Sync::Data;
         if self.file.is_none() {
@@ -140,7 +144,7 @@ impl Writing {
         let (began_ns, has_records) = (time::monotonic_ns(), !group.is_empty());
         self.append(group, sync).await;
         self.tell_latency(time::monotonic_ns() - began_ns, has_records, mode, sync);
-        if sync == Sync::Data {
+        if sync == Sync::Data || has(Mistake::FalseVouching) {
             self.synced = position;
             self.last_sync_ns = time::monotonic_ns();
         }
@@ -258,17 +262,23 @@ impl Writing {
             group = done.buffer;
             match done.result {
                 Ok(()) => break,
+                Err(Failure::Write(_)) if has(Mistake::WriteErrorIgnored) => break,
+                Err(Failure::Sync(_) | Failure::Poisoned(_)) if has(Mistake::SyncErrorIgnored) => break,
                 Err(Failure::Write(error)) => {
                     tracing::warn!(%error, "the log cannot be written; writes are refused until it can");
                     self.node.log.set_refusal(Some(error.to_string()));
                     time::sleep(RETRY).await;
                 }
                 Err(failure @ (Failure::Sync(_) | Failure::Poisoned(_))) => {
+                    if !self.is_idle() {
+                        reached(Point::SyncErrorInGroupCommit);
+                    }
                     self.node.fail(&format!("the log could not be synced: {failure}")).await;
                 }
             }
         }
         if self.node.log.refuses() {
+            reached(Point::Refusal);
             tracing::info!("the log can be written again");
             self.node.log.set_refusal(None);
         }

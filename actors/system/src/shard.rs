@@ -11,6 +11,7 @@ use crate::request::Prepared;
 use crate::scripting::run_in_turns;
 use simurgh_kernel::core::{AbortOnUnwind, yield_now};
 use simurgh_kernel::mailbox::{Held, Job};
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_kernel::time;
 use simurgh_protocol::command::Lookup;
 use simurgh_storage::{Shard, Shards};
@@ -71,6 +72,9 @@ impl Shards for NoShards {
 impl Job<Shard> for Client {
     fn run(self: Box<Self>, held: &mut Held<'_, Shard, Self>) {
         self.node.stats.queued_at_shard.add(1);
+        if has(Mistake::LostWakeUp) && self.node.stats.queued_at_shard.get().is_multiple_of(16) {
+            return;
+        }
         let shared = self.shared.clone();
         if let Some(client) = run_with(self, held) {
             shared.inbox.give_back(client);

@@ -84,8 +84,8 @@ impl File {
         self.length_dirty = false;
     }
 
-    /// What is left when the power goes.
-    pub fn lose_power(&mut self, random: &mut Random) {
+    /// What is left when the power goes, and whether anything was lost.
+    pub fn lose_power(&mut self, random: &mut Random) -> bool {
         let before = self.platter.len();
         if self.length_dirty {
             self.platter.resize(surviving_length(before, self.cache.len(), random), 0);
@@ -97,17 +97,22 @@ impl File {
                 copy_sector(&self.cache, &mut self.platter, sector);
             }
         }
+        let is_lost = self.cache != self.platter;
         self.cache.clone_from(&self.platter);
         self.length_dirty = false;
+        is_lost
     }
 
-    /// Flips one bit, as a disk does at rest: the cache and the platter both show it after a restart.
-    pub fn flip_bit(&mut self, offset: usize, bit: u8) {
+    /// Changes bytes at rest, as a disk does: the cache and the platter both show it after a restart. What was there.
+    pub fn damage(&mut self, offset: usize, damaged: &[u8]) -> Vec<u8> {
+        let before = self.cache.get(offset..).map(|rest| rest[..damaged.len().min(rest.len())].to_vec());
         for bytes in [&mut self.cache, &mut self.platter] {
-            if let Some(byte) = bytes.get_mut(offset) {
-                *byte ^= 1 << (bit % 8);
+            if let Some(rest) = bytes.get_mut(offset..) {
+                let length = damaged.len().min(rest.len());
+                rest[..length].copy_from_slice(&damaged[..length]);
             }
         }
+        before.unwrap_or_default()
     }
 }
 
@@ -228,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_is_at_rest() {
+    fn damage_is_at_rest() {
         let mut file = synced(&[0; 4]);
-        file.flip_bit(2, 3);
-        file.flip_bit(100, 0);
+        assert_eq!(file.damage(2, &[8]), [0]);
+        assert_eq!(file.damage(100, &[1]), []);
         file.lose_power(&mut Random::of(0, ""));
         assert_eq!(file.platter(), [0, 0, 8, 0]);
     }

@@ -9,7 +9,8 @@ use simurgh_kernel::disk::{Failure, RawDone, RawFile, Sync};
 use simurgh_kernel::time;
 
 use super::names::Inode;
-use super::{SimDisk, size};
+use super::{INJECTED, SimDisk, size};
+use crate::tally;
 
 /// An open file in one life of the process.
 pub struct SimFile {
@@ -38,12 +39,21 @@ impl SimFile {
     fn write(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.disk.alive()?;
         let room = state.room();
+        let fails_one_in = state.faults.write_fails_one_in;
+        if !bytes.is_empty() && state.random.chance(fails_one_in) {
+            let part = state.random.index(bytes.len());
+            state.by_inode(self.inode)?.write(offset, &bytes[..part]);
+            state.failed_transfers += 1;
+            tally::fired("S3");
+            return Err(io::Error::other(INJECTED));
+        }
         let file = state.by_inode(self.inode)?;
         let overwritten = file.bytes().len().saturating_sub(offset);
         let fits = bytes.len().min(room.saturating_add(overwritten));
         file.write(offset, &bytes[..fits]);
         if fits < bytes.len() {
             state.refused_writes += 1;
+            tally::fired("S4");
             return Err(ErrorKind::StorageFull.into());
         }
         Ok(())
@@ -58,12 +68,19 @@ impl SimFile {
     fn second_step(&self, submitted: &Submitted) -> Result<(), Failure> {
         let written = match &submitted.written {
             Ok(written) => *written,
-            Err(error) => return Err(Failure::Write(error.kind().into())),
+            Err(error) => return Err(Failure::Write(io::Error::new(error.kind(), error.to_string()))),
         };
         self.write(submitted.offset + written, &submitted.buffer[written..]).map_err(Failure::Write)?;
         match submitted.sync {
             Sync::No => Ok(()),
-            Sync::Data => self.disk.alive().and_then(|mut state| state.sync(self.inode)).map_err(Failure::Sync),
+            Sync::Data => self
+                .disk
+                .alive()
+                .and_then(|mut state| {
+                    state.syncing = state.syncing.saturating_sub(1);
+                    state.sync(self.inode)
+                })
+                .map_err(Failure::Sync),
         }
     }
 }
@@ -72,6 +89,9 @@ impl RawFile for SimFile {
     fn start(&mut self, offset: u64, buffer: Vec<u8>, sync: Sync) {
         let offset = size(offset);
         let written = self.first_step(offset, &buffer);
+        if let (Sync::Data, Ok(mut state)) = (sync, self.disk.alive()) {
+            state.syncing += 1;
+        }
         let delay = self.disk.alive().map(|mut state| state.delay()).unwrap_or_default();
         let delay = Box::pin(time::sleep(delay));
         self.submitted = Some(Submitted { buffer, offset, written, sync, delay });

@@ -11,12 +11,15 @@ use simurgh_kernel::disk::{DirectoryLock, Disk, LogFile, Operation};
 use simurgh_kernel::time;
 
 use crate::random::Random;
+use crate::tally;
 
+mod damage;
 mod file;
 mod log;
 mod names;
 
-use file::File;
+pub use damage::Damage;
+use file::{File, SECTOR};
 use names::{Inode, Names, normal, parent};
 
 /// What goes wrong besides power loss.
@@ -24,6 +27,12 @@ use names::{Inode, Names, normal, parent};
 pub struct Faults {
     /// A sync fails once in this many; 0 is never.
     pub sync_fails_one_in: u64,
+    /// A sync says that it is done, and has done nothing.
+    pub sync_lies_one_in: u64,
+    /// A read fails.
+    pub read_fails_one_in: u64,
+    /// A write fails, and leaves a part of it.
+    pub write_fails_one_in: u64,
     /// An operation stalls once in this many; 0 is never.
     pub stall_one_in: u64,
     /// The longest stall.
@@ -34,7 +43,27 @@ pub struct Faults {
 
 impl Default for Faults {
     fn default() -> Self {
-        Self { sync_fails_one_in: 0, stall_one_in: 0, stall_ms_max: 0, capacity: usize::MAX }
+        Self {
+            sync_fails_one_in: 0,
+            sync_lies_one_in: 0,
+            read_fails_one_in: 0,
+            write_fails_one_in: 0,
+            stall_one_in: 0,
+            stall_ms_max: 0,
+            capacity: usize::MAX,
+        }
+    }
+}
+
+impl Faults {
+    /// Whether the server may end, or have to be started again, because of them.
+    pub fn may_end_the_server(&self) -> bool {
+        self.sync_fails_one_in > 0 || self.read_fails_one_in > 0 || self.may_hold_up()
+    }
+
+    /// Whether the log may have to wait before it can be written.
+    pub fn may_hold_up(&self) -> bool {
+        self.write_fails_one_in > 0 || self.capacity < usize::MAX
     }
 }
 
@@ -56,6 +85,14 @@ struct State {
     /// from a real one.
     failed_syncs: u64,
     refused_writes: u64,
+    failed_transfers: u64,
+    /// How many syncs were lies, and whether the power went afterwards.
+    lies: u64,
+    is_betrayed: bool,
+    /// Syncs under way.
+    syncing: u64,
+    /// Sectors that cannot be read.
+    unreadable: BTreeSet<(Inode, usize)>,
 }
 
 /// A machine's disk.
@@ -82,6 +119,11 @@ impl Platter {
             random: Random::of(seed, "disk"),
             failed_syncs: 0,
             refused_writes: 0,
+            failed_transfers: 0,
+            lies: 0,
+            is_betrayed: false,
+            syncing: 0,
+            unreadable: BTreeSet::new(),
         })))
     }
 
@@ -95,19 +137,42 @@ impl Platter {
     pub fn kill(&self) {
         let mut state = self.state();
         state.life += 1;
+        state.syncing = 0;
         state.locks.clear();
     }
 
     /// The power goes: what was not synced is lost, torn or reordered.
     pub fn lose_power(&self) {
+        if self.state().syncing > 0 {
+            tally::reach("the power went during a sync");
+        }
         self.kill();
         let mut state = self.state();
         let State { names, files, random, .. } = &mut *state;
         for file in files.values_mut() {
-            file.lose_power(random);
+            if file.lose_power(random) {
+                tally::fired("S1");
+            }
         }
-        names.lose_power(random);
+        if names.lose_power(random) {
+            tally::fired("S1");
+            tally::reach("the power undid a change of names");
+        }
+        state.is_betrayed = state.lies > 0;
         state.forget_unreachable();
+    }
+
+    /// The disk is replaced by an empty one.
+    pub fn wipe(&self) {
+        self.kill();
+        let mut state = self.state();
+        (state.names, state.files, state.unreadable) = Default::default();
+        (state.lies, state.is_betrayed) = (0, false);
+    }
+
+    /// Whether the power went after the disk had lied about a sync: nobody knows what is on it.
+    pub fn is_betrayed(&self) -> bool {
+        self.state().is_betrayed
     }
 
     /// Changes what goes wrong from here on.
@@ -123,13 +188,7 @@ impl Platter {
     /// How many operations failed because they were made to.
     pub fn injected(&self) -> u64 {
         let state = self.state();
-        state.failed_syncs + state.refused_writes
-    }
-
-    /// Flips one bit of a file at rest.
-    pub fn flip_bit(&self, path: &str, offset: usize, bit: u8) -> io::Result<()> {
-        self.state().file(path)?.flip_bit(offset, bit);
-        Ok(())
+        state.failed_syncs + state.refused_writes + state.failed_transfers
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -181,10 +240,29 @@ impl State {
         if self.random.chance(self.faults.sync_fails_one_in) {
             file.fail_sync(&mut self.random);
             self.failed_syncs += 1;
+            tally::fired("S3");
             return Err(io::Error::other(INJECTED));
+        }
+        if self.random.chance(self.faults.sync_lies_one_in) {
+            self.lies += 1;
+            tally::fired("S5");
+            return Ok(());
         }
         file.sync();
         Ok(())
+    }
+
+    /// Whether a read may go on.
+    fn may_read(&mut self, path: &str, offset: usize, length: usize) -> io::Result<()> {
+        let inode = self.inode(path)?;
+        let last = offset.saturating_add(length.saturating_sub(1)) / SECTOR;
+        let is_unreadable = self.unreadable.range((inode, offset / SECTOR)..=(inode, last)).next().is_some();
+        if self.random.chance(self.faults.read_fails_one_in) {
+            self.failed_transfers += 1;
+            tally::fired("S3");
+            return Err(io::Error::other(INJECTED));
+        }
+        if is_unreadable { Err(io::Error::other(INJECTED)) } else { Ok(()) }
     }
 
     fn forget_unreachable(&mut self) {
@@ -197,7 +275,12 @@ impl State {
         let usual = Duration::from_micros(self.random.between(20, 400));
         if self.random.chance(self.faults.stall_one_in) {
             let stall_ms_max = self.faults.stall_ms_max.max(1);
-            return usual + Duration::from_millis(self.random.between(1, stall_ms_max));
+            let stall_ms = self.random.between(1, stall_ms_max);
+            tally::fired("S6");
+            if stall_ms > 1000 {
+                tally::reach("the disk stalled for over a second");
+            }
+            return usual + Duration::from_millis(stall_ms);
         }
         usual
     }
@@ -237,11 +320,15 @@ fn size(number: u64) -> usize {
 
 impl Disk for SimDisk {
     fn read<'a>(&'a self, path: &'a str) -> Operation<'a, Vec<u8>> {
-        self.after_delay(move |state| Ok(state.file(path)?.bytes().to_vec()))
+        self.after_delay(move |state| {
+            state.may_read(path, 0, usize::MAX)?;
+            Ok(state.file(path)?.bytes().to_vec())
+        })
     }
 
     fn read_range<'a>(&'a self, path: &'a str, offset: u64, length: usize) -> Operation<'a, Vec<u8>> {
         self.after_delay(move |state| {
+            state.may_read(path, size(offset), length)?;
             let bytes = state.file(path)?.bytes();
             let start = size(offset).min(bytes.len());
             let end = start.saturating_add(length).min(bytes.len());

@@ -44,6 +44,11 @@ impl Names {
         self.now.get(path).copied()
     }
 
+    /// Every name of a file, and the file.
+    pub fn all(&self) -> impl Iterator<Item = (String, Inode)> {
+        self.now.iter().map(|(path, inode)| (path.clone(), *inode))
+    }
+
     /// Whether a directory is there.
     pub fn has_directory(&self, directory: &str) -> bool {
         directory.is_empty() || self.directories.contains(directory)
@@ -112,8 +117,8 @@ impl Names {
         }
     }
 
-    /// What is left when the power goes.
-    pub fn lose_power(&mut self, random: &mut Random) {
+    /// What is left when the power goes, and whether anything was lost.
+    pub fn lose_power(&mut self, random: &mut Random) -> bool {
         let pending = std::mem::take(&mut self.pending);
         if random.chance(2) {
             let kept = random.index(pending.len() + 1);
@@ -121,7 +126,9 @@ impl Names {
         } else {
             pending.iter().filter(|_| random.chance(2)).for_each(|change| apply(&mut self.platter, change));
         }
+        let is_lost = self.now != self.platter;
         self.now.clone_from(&self.platter);
+        is_lost
     }
 }
 

@@ -95,14 +95,57 @@ fn d3_a_failed_sync_is_reported_once_and_counted() {
     });
 }
 
+/// D14, D15: what damages a disk at rest is read, or cannot be read, until it is undone.
 #[test]
-fn a_flipped_bit_is_read() {
-    on_disk(|platter| async move {
+fn d14_damage_is_read_until_it_is_undone() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for seed in 0..60 {
+        kinds.insert(on_faulty_disk(seed, Faults::default(), |platter| async move {
+            let disk = platter.mount();
+            disk.create_directory("appendonlydir").await.unwrap();
+            let content: Vec<u8> = (0..4000_u32).map(|number| (number % 251) as u8).collect();
+            let mut log = disk.create("appendonlydir/a.incr.aof").await.unwrap();
+            log.append(content.clone(), Sync::Data).await.result.unwrap();
+            let damage = platter.damage(&mut Random::of(seed, "damage")).unwrap();
+            let kind = format!("{damage:?}").split(' ').next().unwrap().to_owned();
+            assert_ne!(disk.read("appendonlydir/a.incr.aof").await.ok(), Some(content.clone()), "{damage:?}");
+            platter.undo(damage);
+            assert_eq!(disk.read("appendonlydir/a.incr.aof").await.unwrap(), content);
+            kind
+        }));
+    }
+    assert_eq!(kinds.len(), 2, "changed bytes and unreadable sectors: {kinds:?}");
+}
+
+#[test]
+fn a_lying_sync_saves_nothing_and_a_wiped_disk_is_empty() {
+    let faults = Faults { sync_lies_one_in: 1, ..Faults::default() };
+    on_faulty_disk(0, faults, |platter| async move {
         let disk = platter.mount();
         let mut log = disk.create("log").await.unwrap();
-        log.append(vec![0; 4], Sync::Data).await.result.unwrap();
-        platter.flip_bit("log", 1, 0).unwrap();
-        assert_eq!(disk.read("log").await.unwrap(), [0, 1, 0, 0]);
+        log.append(vec![1; 5000], Sync::Data).await.result.unwrap();
+        assert!(!platter.is_betrayed());
+        disk.sync_directory("").await.unwrap();
+        platter.lose_power();
+        assert!(platter.is_betrayed());
+        assert_ne!(platter.mount().read("log").await.unwrap(), vec![1; 5000]);
+        platter.wipe();
+        assert!(!platter.is_betrayed());
+        assert_eq!(platter.mount().list("").await.unwrap(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn d4_failed_transfers_are_told_and_leave_nothing_of_an_append() {
+    let faults = Faults { write_fails_one_in: 1, ..Faults::default() };
+    on_faulty_disk(0, faults, |platter| async move {
+        let disk = platter.mount();
+        let mut log = disk.create("log").await.unwrap();
+        assert!(matches!(log.append(vec![1; 500], Sync::Data).await.result, Err(Failure::Write(_))));
+        assert_eq!(disk.length("log").await.unwrap(), 0);
+        platter.set_faults(Faults { read_fails_one_in: 1, ..Faults::default() });
+        assert!(disk.read("log").await.is_err() && disk.read_range("log", 0, 1).await.is_err());
+        assert_eq!(platter.injected(), 3);
     });
 }
 

@@ -36,12 +36,17 @@ mod tests {
     use super::*;
 
     fn answered(invoked_ns: u64, completed_ns: u64, value: i64) -> Increment {
-        Increment { invoked_ns, answer: Some((completed_ns, value)) }
+        Increment { invoked_ns, answer: Some((completed_ns, value)), is_undone: false }
     }
 
     #[test]
     fn doubled_lost_and_reordered_increments_are_found() {
-        let good = [answered(0, 5, 2), answered(1, 6, 1), answered(7, 8, 3), Increment { invoked_ns: 9, answer: None }];
+        let good = [
+            answered(0, 5, 2),
+            answered(1, 6, 1),
+            answered(7, 8, 3),
+            Increment { invoked_ns: 9, answer: None, is_undone: false },
+        ];
         assert_eq!(judge(&good), None);
         assert_eq!(judge_end(&good, 3), None);
         assert_eq!(judge_end(&good, 4), None);

@@ -115,10 +115,24 @@ fn origins(history: &History) -> BTreeMap<u64, Origin> {
     origins
 }
 
-/// Judges what began in a part of the timeline in which nothing may be lost; `crashes_ns` are all moments at which the server died.
-pub fn judge(history: &History, from_ns: u64, to_ns: u64, crashes_ns: &[u64]) -> Option<String> {
+/// A part of the timeline in which nothing may be lost, and what happened in all of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// From when on.
+    pub from_ns: u64,
+    /// Until when.
+    pub to_ns: u64,
+    /// All moments at which the server died.
+    pub crashes_ns: &'a [u64],
+    /// How much later things may be than they would be if nothing held them up.
+    pub slack_ns: u64,
+}
+
+/// Judges what began in a part of the timeline.
+pub fn judge(history: &History, part: &Part<'_>) -> Option<String> {
     let origins = origins(history);
-    let pops: Vec<&Pop> = history.pops.iter().filter(|pop| (from_ns..to_ns).contains(&pop.invoked_ns)).collect();
+    let pops: Vec<&Pop> =
+        history.pops.iter().filter(|pop| (part.from_ns..part.to_ns).contains(&pop.invoked_ns)).collect();
     let mut taken = Vec::new();
     for pop in &pops {
         let Outcome::Item(queue, item) = pop.outcome else { continue };
@@ -135,7 +149,7 @@ pub fn judge(history: &History, from_ns: u64, to_ns: u64, crashes_ns: &[u64]) ->
     if let Some((pop, _, item)) = taken.iter().find(|(_, _, item)| !seen.insert(*item)) {
         return Some(format!("{item} was taken twice, the second time by {pop:?}"));
     }
-    order(&taken).or_else(|| arrival(&pops, &taken)).or_else(|| starvation(&pops, &taken, crashes_ns))
+    order(&taken).or_else(|| arrival(&pops, &taken, part.slack_ns)).or_else(|| starvation(&pops, &taken, part))
 }
 
 type Taken<'a> = (&'a Pop, Origin, u64);
@@ -155,12 +169,12 @@ fn order(taken: &[Taken<'_>]) -> Option<String> {
 }
 
 /// First come, first served, among those who wait for one key.
-fn arrival(pops: &[&Pop], taken: &[Taken<'_>]) -> Option<String> {
+fn arrival(pops: &[&Pop], taken: &[Taken<'_>], slack_ns: u64) -> Option<String> {
     let origin_of =
         |pop: &Pop| taken.iter().find(|(_, _, item)| Some(*item) == pop.item()).map(|(_, origin, _)| origin);
     let alone = |pop: &Pop| pop.queues == [0] && !pop.is_move;
     for first in pops.iter().filter(|pop| alone(pop)) {
-        let Some(arrived_ns) = first.arrived_ns.map(|ns| ns + ARRIVAL_NS) else { continue };
+        let Some(arrived_ns) = first.arrived_ns.map(|ns| ns + ARRIVAL_NS + slack_ns) else { continue };
         let own = origin_of(first);
         for (second, origin, item) in taken {
             if !alone(second) || second.invoked_ns < arrived_ns {
@@ -180,14 +194,14 @@ fn arrival(pops: &[&Pop], taken: &[Taken<'_>]) -> Option<String> {
 }
 
 /// Nobody waits in vain where an item lies all the time. (That it lay there is certain if somebody took it who asked later.)
-fn starvation(pops: &[&Pop], taken: &[Taken<'_>], crashes_ns: &[u64]) -> Option<String> {
+fn starvation(pops: &[&Pop], taken: &[Taken<'_>], part: &Part<'_>) -> Option<String> {
     for pop in pops.iter().filter(|pop| pop.outcome == Outcome::Nothing) {
         for (later, origin, item) in taken {
             let until_ns = pop.invoked_ns + pop.timeout_ns;
             let lay_there = pop.queues.contains(&origin.queue)
-                && origin.completed_ns < until_ns.saturating_sub(GRACE_NS)
+                && origin.completed_ns < until_ns.saturating_sub(GRACE_NS + part.slack_ns)
                 && later.invoked_ns > pop.ended_ns
-                && !crashes_ns.iter().any(|ns| (origin.invoked_ns..=later.invoked_ns).contains(ns));
+                && !part.crashes_ns.iter().any(|ns| (origin.invoked_ns..=later.invoked_ns).contains(ns));
             if lay_there {
                 return Some(format!("{item} lay there while {pop:?} waited in vain; {later:?} got it"));
             }
@@ -197,7 +211,7 @@ fn starvation(pops: &[&Pop], taken: &[Taken<'_>], crashes_ns: &[u64]) -> Option<
 }
 
 /// Judges what is there in the end, in a timeline in which nothing may be lost.
-pub fn judge_end(history: &History, end: &End) -> Option<String> {
+pub fn judge_end(history: &History, end: &End, slack_ns: u64) -> Option<String> {
     let origins = origins(history);
     let mut places: BTreeMap<u64, usize> = BTreeMap::new();
     let moved: BTreeSet<u64> = end.moved.iter().flatten().copied().collect();
@@ -226,17 +240,17 @@ pub fn judge_end(history: &History, end: &End) -> Option<String> {
         }
     }
     let missing = origins.iter().filter(|(item, origin)| origin.completed_ns < u64::MAX && !places.contains_key(item));
-    lost(history, missing.map(|(item, origin)| (*item, *origin)).collect())
+    lost(history, missing.map(|(item, origin)| (*item, *origin)).collect(), slack_ns)
 }
 
 /// An item that is nowhere went to a client that lost its reply. Each of those has taken one at most, so each needs an item's own.
-fn lost(history: &History, missing: Vec<(u64, Origin)>) -> Option<String> {
+fn lost(history: &History, missing: Vec<(u64, Origin)>, slack_ns: u64) -> Option<String> {
     let takers: Vec<&Pop> = history.pops.iter().filter(|pop| pop.outcome == Outcome::Unknown && !pop.is_move).collect();
     let may_take = |item: usize, taker: usize| {
         let (origin, pop): (&Origin, &Pop) = (&missing[item].1, takers[taker]);
         // A server that is still there may serve it for as long as it would have waited.
         pop.queues.contains(&origin.queue)
-            && origin.invoked_ns <= pop.ended_ns.max(pop.invoked_ns + pop.timeout_ns) + GRACE_NS
+            && origin.invoked_ns <= pop.ended_ns.max(pop.invoked_ns + pop.timeout_ns) + GRACE_NS + slack_ns
     };
     let mut owner: Vec<Option<usize>> = vec![None; takers.len()];
     for (place_of, (item, _)) in missing.iter().enumerate() {
@@ -292,12 +306,13 @@ mod tests {
     }
 
     fn judged(pushes: &[Push], pops: &[Pop]) -> Option<String> {
-        judge(&History { pushes: pushes.to_vec(), pops: pops.to_vec() }, 0, u64::MAX, &[])
+        let part = Part { from_ns: 0, to_ns: u64::MAX, crashes_ns: &[], slack_ns: 0 };
+        judge(&History { pushes: pushes.to_vec(), pops: pops.to_vec() }, &part)
     }
 
     fn judged_end(pushes: &[Push], pops: &[Pop], queue: &[u64]) -> Option<String> {
         let end = End { queues: vec![queue.to_vec()], moved: vec![vec![]] };
-        judge_end(&History { pushes: pushes.to_vec(), pops: pops.to_vec() }, &end)
+        judge_end(&History { pushes: pushes.to_vec(), pops: pops.to_vec() }, &end, 0)
     }
 
     #[test]
@@ -325,7 +340,8 @@ mod tests {
         let (waiter, later) = (pop(10, 1012, Outcome::Nothing), pop(1500, 1502, Outcome::Item(0, 1)));
         assert!(judged(&pushes, &[waiter.clone(), later.clone()]).is_some(), "in vain");
         let history = History { pushes: pushes.to_vec(), pops: vec![waiter, later] };
-        assert_eq!(judge(&history, 0, u64::MAX, &[1200 * MS]), None, "a crash may have brought it back");
+        let part = Part { from_ns: 0, to_ns: u64::MAX, crashes_ns: &[1200 * MS], slack_ns: 0 };
+        assert_eq!(judge(&history, &part), None, "a crash may have brought it back");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Increment {
     pub invoked_ns: u64,
     /// When it was answered, and with what.
     pub answer: Option<(u64, i64)>,
+    /// It did not happen.
+    pub is_undone: bool,
 }
 
 /// What all clients did.
@@ -27,20 +29,31 @@ pub struct Increment {
 pub struct History(Arc<Mutex<Vec<Increment>>>);
 
 impl History {
-    /// Every increment, in the order sent.
+    /// Every increment that may have happened, in the order sent.
     pub fn increments(&self) -> Vec<Increment> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let increments = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        increments.iter().filter(|increment| !increment.is_undone).copied().collect()
     }
 
-    fn begin(&self) -> usize {
+    /// An increment is about to be sent.
+    pub fn begin(&self) -> usize {
         let mut increments = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        increments.push(Increment { invoked_ns: time::monotonic_ns(), answer: None });
+        increments.push(Increment { invoked_ns: time::monotonic_ns(), answer: None, is_undone: false });
         increments.len() - 1
     }
 
-    fn end(&self, index: usize, value: i64) {
+    /// It was answered.
+    pub fn end(&self, index: usize, value: i64) {
         let mut increments = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         increments[index].answer = Some((time::monotonic_ns(), value));
+    }
+}
+
+impl History {
+    /// It is certain that it did not happen.
+    pub fn undo(&self, index: usize) {
+        let mut increments = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        increments[index].is_undone = true;
     }
 }
 

@@ -88,7 +88,7 @@ impl Kinds {
             5..7 => {
                 let life_ms = *self.random.pick(&[10, 300, FIELD_LIFE_MS_MAX]);
                 let life_ms = i64::try_from(self.random.below(life_ms)).unwrap_or(0);
-                Change::SetMortalField(name, number, time::wall_ms() + life_ms)
+                Change::SetMortalField(name, number, self.world.server_clock().ms + life_ms)
             }
             7 => Change::RemoveField(name),
             8 => Change::Count(number),
@@ -151,7 +151,7 @@ impl Kinds {
         let [list, hash, set, ranked, string, stream] = keys.each_ref().map(|key| key.as_bytes());
         let mut expiries: Vec<&[u8]> = vec![b"HPEXPIRETIME", hash, b"FIELDS", b"6"];
         expiries.extend(NAMES.iter().chain(&[COUNT, ALL]).map(|name| name.as_bytes()));
-        let from_ms = time::wall_ms();
+        let from_ms = self.world.server_clock().ms;
         self.client
             .send(&[
                 &[b"MULTI"],
@@ -169,7 +169,9 @@ impl Kinds {
         for _ in 0..9 {
             reply = self.client.receive().await?;
         }
-        let to_ms = time::wall_ms();
+        // A field may be gone if its moment was ever there; it may be there if the moment is still to come.
+        let clock = self.world.server_clock();
+        let (from_ms, to_ms) = (from_ms.min(clock.ms), clock.latest_ms);
         self.world.trace.note(&self.name, format_args!("finds {reply:?}"));
         match found(&reply) {
             Some(found) => self.judge(&found, from_ms, to_ms),

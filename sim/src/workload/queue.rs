@@ -12,6 +12,7 @@ use super::think;
 use crate::client::{Client, number};
 use crate::judge::queue::{End, History, Outcome, Pop, Push};
 use crate::random::Random;
+use crate::tally;
 use crate::world::{Finding, World};
 
 /// The first is waited for by itself alone, so that who comes first is served first. Each lies in a shard of its own, if there are some.
@@ -173,7 +174,10 @@ impl Consumer {
             },
         };
         pop.outcome = match &reply {
-            Value::Null => Outcome::Nothing,
+            Value::Null => {
+                tally::reach("a wait ended with nothing");
+                Outcome::Nothing
+            }
             Value::Error(_) => Outcome::Unknown,
             Value::Bulk(_) if pop.is_move => {
                 item_of(&reply).map_or(Outcome::Unknown, |item| Outcome::Item(pop.queues[0], item))

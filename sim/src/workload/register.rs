@@ -1,4 +1,4 @@
-//! Shared registers: clients SET and GET the same keys, each value written once in the whole timeline. Keys are replaced
+//! Shared registers: clients read and write the same keys in five ways, each value written once in the whole timeline. Keys are replaced
 //! often, because judging takes long for long histories.
 
 use std::io;
@@ -58,9 +58,16 @@ pub async fn run(world: World, history: History, index: u64) {
     let mut next_value = i64::try_from(index).unwrap_or(0) * 1_000_000 + 1;
     while !world.is_stopping() {
         let done = if client.is_connected() {
-            let write = random.chance(2).then_some(next_value);
-            next_value += i64::from(write.is_some());
-            operate(&world, &history, &name, &mut client, write).await
+            let is_node = world.options.scenario.is_node();
+            let kind = match random.below(if is_node { 25 } else { 20 }) {
+                0..10 => Kind::Write(next_value),
+                10..20 => Kind::Read(None),
+                20..22 => Kind::Swap(next_value, None),
+                22..24 => Kind::WriteIfAbsent(next_value, false),
+                _ => Kind::Delete(false),
+            };
+            next_value += i64::from(kind.written().is_some());
+            operate(&world, &history, &name, &mut client, kind).await
         } else {
             client.connect().await
         };
@@ -71,28 +78,31 @@ pub async fn run(world: World, history: History, index: u64) {
     }
 }
 
-async fn operate(
-    world: &World,
-    history: &History,
-    name: &str,
-    client: &mut Client,
-    write: Option<i64>,
-) -> io::Result<()> {
-    let place = history.begin(write.map_or(Kind::Read(None), Kind::Write));
+async fn operate(world: &World, history: &History, name: &str, client: &mut Client, kind: Kind) -> io::Result<()> {
+    let place = history.begin(kind);
     let key = format!("register:{}", place.key);
-    let value = write.map(|value| value.to_string()).unwrap_or_default();
-    world.trace.note(name, format_args!("{key} {write:?}"));
-    let reply = match write {
-        Some(_) => client.call(&[b"SET", key.as_bytes(), value.as_bytes()]).await?,
-        None => client.call(&[b"GET", key.as_bytes()]).await?,
+    let (key, value) = (key.as_bytes(), kind.written().unwrap_or(0).to_string());
+    let value = value.as_bytes();
+    world.trace.note(name, format_args!("register:{} {kind:?}", place.key));
+    let reply = match kind {
+        Kind::Write(_) => client.call(&[b"SET", key, value]).await?,
+        Kind::Read(_) => client.call(&[b"GET", key]).await?,
+        Kind::Swap(..) => client.call(&[b"GETSET", key, value]).await?,
+        Kind::WriteIfAbsent(..) => client.call(&[b"SETNX", key, value]).await?,
+        Kind::Delete(_) => client.call(&[b"DEL", key]).await?,
     };
-    world.trace.note(name, format_args!("{key} {reply:?}"));
-    match (write, &reply) {
+    world.trace.note(name, format_args!("register:{} {reply:?}", place.key));
+    match (kind, &reply) {
         // An error leaves a write unknown and tells nothing about a read.
         (_, Value::Error(_)) => {}
-        (Some(value), Value::Simple(_)) => history.end(&place, Kind::Write(value)),
-        (None, Value::Null | Value::Bulk(_)) => history.end(&place, Kind::Read(number(&reply))),
-        _ => world.find(Finding::Broken, format!("{name} gets {reply:?}")),
+        (Kind::Write(_), Value::Simple(_)) => history.end(&place, kind),
+        (Kind::Read(_), Value::Null | Value::Bulk(_)) => history.end(&place, Kind::Read(number(&reply))),
+        (Kind::Swap(value, _), Value::Null | Value::Bulk(_)) => history.end(&place, Kind::Swap(value, number(&reply))),
+        (Kind::WriteIfAbsent(value, _), Value::Integer(wrote)) => {
+            history.end(&place, Kind::WriteIfAbsent(value, *wrote == 1));
+        }
+        (Kind::Delete(_), Value::Integer(existed)) => history.end(&place, Kind::Delete(*existed == 1)),
+        _ => world.find(Finding::Broken, format!("{name} gets {reply:?} for {kind:?}")),
     }
     Ok(())
 }

@@ -11,10 +11,13 @@ use std::{fmt, io};
 
 use tokio::io::AsyncReadExt;
 
+pub mod faults;
 #[cfg(not(madsim))]
 mod real;
 #[cfg(madsim)]
 mod simulated;
+#[cfg(madsim)]
+pub mod wires;
 
 #[cfg(not(madsim))]
 pub use real::{Incoming, Listener, Stream, connect_tcp, connect_unix};

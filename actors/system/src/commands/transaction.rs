@@ -4,6 +4,7 @@
 //! transaction is atomic over any keys, and its records stand between MULTI and EXEC in the log.
 
 use crate::client::Client;
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_protocol::command::{Command, CommandFlags};
 use simurgh_protocol::resp::Range;
 use simurgh_protocol::{Args, CommandError};
@@ -212,7 +213,7 @@ fn watch_failed(client: &mut Client, shards: &mut dyn Shards) -> bool {
     }
     client.watch.keys = keys;
     client.database = selected;
-    client.watch.flag.is_set()
+    client.watch.flag.is_set() && !has(Mistake::MissedWatch)
 }
 
 /// EXEC.

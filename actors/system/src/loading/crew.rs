@@ -9,12 +9,14 @@ use super::worker::{Batch, Entry, Job, Record, Worker};
 use crate::recovery::RecoveryError;
 use crate::request::place;
 use simurgh_kernel::core::{Core, abort_on_panic};
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_kernel::sync::{mpsc, oneshot};
 use simurgh_protocol::Args;
 use simurgh_protocol::command::{Command, DataCommand};
 use simurgh_protocol::resp::Range;
 use simurgh_storage::Shard;
 use simurgh_storage::rdb::read::RawKey;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes and items of a batch from which it is sent.
@@ -184,7 +186,14 @@ impl Crew {
         let batch = &mut self.batches[index];
         batch.path.get_or_insert_with(|| path.clone());
         let first = batch.ranges.len();
+        let mut is_time = false;
         for word in args.from(0) {
+            let Some(word) = mistaken(is_time, word) else {
+                batch.ranges.pop();
+                continue;
+            };
+            let word = word.as_ref();
+            is_time = word.eq_ignore_ascii_case(b"PXAT");
             let start = batch.bytes.len() as u32;
             batch.ranges.push(Range { start, length: word.len() as u32 });
             batch.bytes.extend_from_slice(word);
@@ -219,5 +228,18 @@ impl Drop for Crew {
     /// The threads end when they have finished the batch that they are at.
     fn drop(&mut self) {
         self.cores.iter().for_each(Core::stop);
+    }
+}
+
+/// A word of a record: as it is, unless a mistake about times to live is planted; nothing if it goes with the one before it.
+fn mistaken(is_time: bool, word: &[u8]) -> Option<Cow<'_, [u8]>> {
+    if is_time && has(Mistake::ForgottenTimeToLive) {
+        return None;
+    }
+    match std::str::from_utf8(word).ok().and_then(|text| text.parse::<i64>().ok()) {
+        Some(at_ms) if is_time && has(Mistake::RelativeTimeToLive) => {
+            Some((at_ms + 1000).to_string().into_bytes().into())
+        }
+        _ => Some(word.into()),
     }
 }

@@ -5,6 +5,7 @@ use crate::node::{Node, Shutdown};
 use crate::recovery::{RecoveryError, disk_error};
 use crate::scripting::{Collision, Libraries, Patience};
 use simurgh_kernel::disk::Disk;
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::{core, time};
 use simurgh_protocol::command::{Command, Lookup, lookup};
 use simurgh_storage::Shard;
@@ -257,13 +258,15 @@ impl<'a> Loader<'a> {
 
     async fn cut(&self, path: &str, end: &End, length: u64) -> Result<(), RecoveryError> {
         if let Some(cut) = &end.cut {
+            reached(Point::TornTail);
             tracing::warn!(
                 file = %path, offset = cut.offset, dropped = cut.dropped, reason = %cut.reason,
                 "the end of the log was cut: a write had not finished when the node stopped"
             );
         }
-        if end.keep < length {
-            self.disk.truncate(path, end.keep).await.map_err(disk_error(path))?;
+        if end.keep < length && !has(Mistake::TailKept) {
+            let too_far = u64::from(has(Mistake::TailCutTooFar));
+            self.disk.truncate(path, end.keep - too_far.min(end.keep)).await.map_err(disk_error(path))?;
         }
         Ok(())
     }

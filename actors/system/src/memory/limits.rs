@@ -8,8 +8,8 @@
 //! - **All clients together**: `maxmemory-clients`; the largest goes first, by powers of two as in Redis.
 //!
 //! Redis goes on executing for a client that does not read, up to its limit, which is infinite unless configured. Here such a client
-//! is not executed any further once [`OUTPUT_PAUSE`] waits for it: its requests stay in the socket, TCP tells the sender, and
-//! nothing is lost when it reads again. A configured limit is a wish to see the client cut, not stalled: then execution goes
+//! is not executed any further once [`OUTPUT_PAUSE`] waits for it: its requests stay in the read buffer, as far as that goes, and in the
+//! socket, TCP tells the sender, and nothing is lost when it reads again. A configured limit is a wish to see the client cut, not stalled: then execution goes
 //! on until the limit is exceeded, wherever it lies. What is pushed has no request to hold back: subscribers have a limit of
 //! their own, and monitors get it too where normal clients have none.
 
@@ -19,6 +19,7 @@ use crate::commands::client_list::line;
 use crate::commands::transaction::Transaction;
 use crate::configuration::Live;
 use crate::node::Node;
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::time;
 use simurgh_protocol::config::{Config, OutputLimit, Share};
 use std::sync::Arc;
@@ -64,7 +65,11 @@ impl Client {
 
     /// Whether so much output waits that nothing more may be executed until some of it is sent.
     pub(crate) fn must_pause(&self) -> bool {
-        self.reply.len() - self.sent > output_pause(self)
+        let is_too_much = self.reply.len() - self.sent > output_pause(self);
+        if is_too_much {
+            reached(Point::OutputPause);
+        }
+        is_too_much && !has(Mistake::UnboundedOutput)
     }
 
     /// Bytes of replies that have not been sent.
@@ -115,6 +120,7 @@ fn may_stay(node: &Node, live: &Live, shared: &ClientShared) -> bool {
     let exceeded = is_exceeded(&limit, waiting, &mut since, time::wall_ms());
     shared.over_soft_since_ms.store(since, Relaxed);
     if exceeded {
+        reached(Point::OutputLimit);
         node.stats.client_output_buffer_limit_disconnections.add(1);
         tracing::warn!("Client {} scheduled to be closed ASAP for overcoming of output buffer limits.", line(shared));
     }

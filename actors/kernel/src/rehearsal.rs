@@ -1,0 +1,178 @@
+//! What a simulated timeline wants of the node's own code, and production does not have: *mistakes* that are made on purpose,
+//! to prove that the simulator's judges find them, and *points* that some timeline must reach, or the campaign was too kind.
+//!
+//! Only the simulator's build can plant a mistake; everywhere else [`has`] is a constant `false` and its branch is not compiled.
+
+/// A mistake that can be planted in the node. What each one does is said where it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mistake {
+    /// Replies do not wait for the log.
+    EarlyReply,
+    /// A read does not wait for the write that it saw.
+    UnheldRead,
+    /// What queued during a sync is announced as safe with what was synced.
+    EndAnnounced,
+    /// A failed sync is taken for a good one.
+    SyncErrorIgnored,
+    /// A group that could not be written is given up, and its replies leave.
+    WriteErrorIgnored,
+    /// Seals say that groups were synced that were not.
+    FalseVouching,
+    /// What has queued at a shutdown is not written.
+    ForgottenLastGroup,
+    /// Two records of the log change places.
+    SwappedRecords,
+    /// The records of a transaction are logged without what holds them together.
+    SplitTransaction,
+    /// A torn tail is not cut, and the log goes on behind it.
+    TailKept,
+    /// The tail is cut a byte too early: the last record with it.
+    TailCutTooFar,
+    /// What the life before left in the kernel's cache is taken for durable.
+    Unsettled,
+    /// Times to live begin anew when the log is replayed.
+    RelativeTimeToLive,
+    /// Replay forgets times to live: what had expired is back.
+    ForgottenTimeToLive,
+    /// EXEC does not look whether what is watched has changed.
+    MissedWatch,
+    /// A client that queued at a shard now and then does not come back.
+    LostWakeUp,
+    /// Of those who wait for a key, the last is served first.
+    Overtaking,
+    /// Nobody who waits for a key is told that the shards are free for another try.
+    ForgottenRetry,
+    /// Who waited gets its item before it is safe that it was taken.
+    HastyServing,
+    /// Replies that still wait are given to the next connection with the buffers.
+    MixedReplies,
+    /// A slow reader's replies are made without end.
+    UnboundedOutput,
+    /// A push is dropped now and then.
+    LostPush,
+}
+
+impl Mistake {
+    /// Each with the word that names it.
+    pub const ALL: [(Self, &'static str); 22] = [
+        (Self::EarlyReply, "early-reply"),
+        (Self::UnheldRead, "unheld-read"),
+        (Self::EndAnnounced, "end-announced"),
+        (Self::SyncErrorIgnored, "sync-error-ignored"),
+        (Self::WriteErrorIgnored, "write-error-ignored"),
+        (Self::FalseVouching, "false-vouching"),
+        (Self::ForgottenLastGroup, "forgotten-last-group"),
+        (Self::SwappedRecords, "swapped-records"),
+        (Self::SplitTransaction, "split-transaction"),
+        (Self::TailKept, "tail-kept"),
+        (Self::TailCutTooFar, "tail-cut-too-far"),
+        (Self::Unsettled, "unsettled"),
+        (Self::RelativeTimeToLive, "relative-ttl"),
+        (Self::ForgottenTimeToLive, "forgotten-ttl"),
+        (Self::MissedWatch, "missed-watch"),
+        (Self::LostWakeUp, "lost-wake-up"),
+        (Self::Overtaking, "overtaking"),
+        (Self::ForgottenRetry, "forgotten-retry"),
+        (Self::HastyServing, "hasty-serving"),
+        (Self::MixedReplies, "mixed-replies"),
+        (Self::UnboundedOutput, "unbounded-output"),
+        (Self::LostPush, "lost-push"),
+    ];
+}
+
+/// A place in the node's code that is not reached on every day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Point {
+    /// Recovery cut a torn tail.
+    TornTail,
+    /// Recovery wrote again what an earlier life had left unsynced.
+    Settled,
+    /// A sync failed while more had queued behind it.
+    SyncErrorInGroupCommit,
+    /// The log refused writes, and took them again.
+    Refusal,
+    /// A job queued at a busy actor.
+    Queued,
+    /// A job queued at an actor while it held others.
+    QueuedHolding,
+    /// A job found an actor's queue full.
+    QueueFull,
+    /// A waiting command was told to try again by itself.
+    RetryOfWaiter,
+    /// A reader was so slow that its requests had to wait.
+    OutputPause,
+    /// A client was cut by its output limit.
+    OutputLimit,
+    /// A reply waited for the log longer than its connection lived.
+    UnsentReply,
+}
+
+impl Point {
+    /// Each with what it says of a timeline.
+    pub const ALL: [(Self, &'static str); 11] = [
+        (Self::TornTail, "recovery cut a torn tail"),
+        (Self::Settled, "recovery wrote again what was not known to be synced"),
+        (Self::SyncErrorInGroupCommit, "a sync failed while more had queued behind it"),
+        (Self::Refusal, "the log refused writes and took them again"),
+        (Self::Queued, "a job queued at a busy shard"),
+        (Self::QueuedHolding, "a job queued at a shard while it held others"),
+        (Self::QueueFull, "a shard's queue was full"),
+        (Self::RetryOfWaiter, "a waiting command was told to try again by itself"),
+        (Self::OutputPause, "a slow reader's requests had to wait"),
+        (Self::OutputLimit, "a client was cut by its output limit"),
+        (Self::UnsentReply, "a connection ended with replies that waited for the log"),
+    ];
+}
+
+#[cfg(not(madsim))]
+mod mode {
+    use super::{Mistake, Point};
+
+    /// Never: nothing is planted outside the simulator.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has(_mistake: Mistake) -> bool {
+        false
+    }
+
+    /// Nobody counts outside the simulator.
+    #[inline(always)]
+    pub const fn reached(_point: Point) {}
+}
+
+#[cfg(madsim)]
+mod mode {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeMap;
+
+    use super::{Mistake, Point};
+
+    thread_local! {
+        static PLANTED: Cell<Option<Mistake>> = const { Cell::new(None) };
+        static REACHED: RefCell<BTreeMap<Point, u64>> = const { RefCell::new(BTreeMap::new()) };
+    }
+
+    /// Whether the mistake is planted in this timeline.
+    #[must_use]
+    pub fn has(mistake: Mistake) -> bool {
+        PLANTED.get() == Some(mistake)
+    }
+
+    /// Counts that the point was reached.
+    pub fn reached(point: Point) {
+        REACHED.with_borrow_mut(|points| *points.entry(point).or_default() += 1);
+    }
+
+    /// Plants a mistake, or none. For the simulator alone.
+    pub fn plant(mistake: Option<Mistake>) {
+        PLANTED.set(mistake);
+    }
+
+    /// How often each point was reached.
+    #[must_use]
+    pub fn points() -> BTreeMap<Point, u64> {
+        REACHED.with_borrow(Clone::clone)
+    }
+}
+
+pub use mode::*;
