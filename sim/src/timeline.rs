@@ -13,11 +13,11 @@ use simurgh_protocol::resp::decode::Value;
 use crate::client::Client;
 use crate::judge::linear::{Content, Operation, Verdict};
 use crate::judge::queue::{End, Part};
-use crate::judge::{self, counting, linear};
+use crate::judge::{self, counting, crew, linear};
 use crate::lives::Server;
 use crate::options::Options;
 use crate::trace::Trace;
-use crate::workload::{self, Histories, bank, counter, expiry, kinds, mirror, queue, swap};
+use crate::workload::{self, Histories, bank, counter, expiry, groups, kinds, mirror, queue, swap};
 use crate::world::{Finding, World};
 use crate::{tally, trouble};
 
@@ -79,6 +79,7 @@ struct LastLook {
     counter: i64,
     swapped: i64,
     queues: End,
+    crew: crew::End,
 }
 
 impl Clients {
@@ -117,8 +118,10 @@ impl Clients {
         if let Some(end) = self.end.as_ref().filter(|_| world.options.nothing_may_be_lost()) {
             self.judge_end(world, end);
         }
-        if let Some(what) = self.histories.voices.judge() {
-            world.find(Finding::Broken, what);
+        for voices in [&self.histories.voices, &self.histories.events] {
+            if let Some(what) = voices.judge() {
+                world.find(Finding::Broken, what);
+            }
         }
         self.judge_origins(world);
     }
@@ -145,6 +148,9 @@ impl Clients {
             if let Some(what) = counting::judge_end(&history.increments(), end) {
                 world.find(Finding::Broken, format!("a counter {what}"));
             }
+        }
+        if let Some(what) = crew::judge(&self.histories.crew.history(), &end.crew) {
+            world.find(Finding::Broken, format!("the consumer group: {what}"));
         }
         let history = self.histories.queues.history();
         if let Some(what) = judge::queue::judge_end(&history, &end.queues, world.options.slack_ns()) {
@@ -220,8 +226,10 @@ async fn last_look(world: World) -> Option<LastLook> {
                 replay(&world, &mut client).await?;
             }
             let counter = counter::read(&mut client).await?;
-            let swapped = if world.options.scenario.is_node() { swap::read(&mut client).await? } else { 0 };
-            Ok(LastLook { counter, swapped, queues: queue::read(&mut client).await? })
+            let is_node = world.options.scenario.is_node();
+            let swapped = if is_node { swap::read(&mut client).await? } else { 0 };
+            let crew = if is_node { groups::look(&mut client).await? } else { crew::End::default() };
+            Ok(LastLook { counter, swapped, crew, queues: queue::read(&mut client).await? })
         };
         match looked.await {
             Ok(end) => return Some(end),

@@ -12,7 +12,9 @@
 //! | [`kinds`] | changes of a client's own keys of every type, in and out of MULTI | a prefix of the changes is there |
 //! | [`mirror`] | one change of several types at once, by all clients | whoever looks finds them equal |
 //! | [`rewriter`] | snapshots and rewrites of the log | what the others find |
-//! | [`pubsub`] | numbered messages | heard in order, once, none invented, none missed between others |
+//! | [`groups`] | entries of a stream, shared out among the consumers of a group | each delivered and acknowledged once, none lost, ids rise |
+//! | [`tracking`] | what readers keep of keys that others write | who keeps an old value is told |
+//! | [`pubsub`] | numbered messages, and keyspace events | heard in order, once, none invented, none missed between others |
 //! | [`echo`] | pipelines of every size, on connections that live shortly | as many replies as requests, in order, everybody's own |
 //! | [`slow`] | replies of megabytes to a reader who takes his time | all of it, and the server holds no more than its limit |
 //!
@@ -22,14 +24,17 @@ pub mod bank;
 pub mod counter;
 pub mod echo;
 pub mod expiry;
+pub mod groups;
 pub mod kinds;
 pub mod ledger;
 pub mod mirror;
 pub mod pubsub;
 pub mod queue;
 pub mod register;
+pub mod rewriter;
 pub mod slow;
 pub mod swap;
+pub mod tracking;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -38,6 +43,7 @@ use std::time::Duration;
 use simurgh_kernel::time;
 
 use crate::random::Random;
+use crate::workload::pubsub::Topic;
 use crate::world::World;
 
 /// What the clients of a timeline did, where the judges need all of it together.
@@ -53,6 +59,12 @@ pub struct Histories {
     pub queues: queue::Book,
     /// Of [`pubsub`].
     pub voices: pubsub::Voices,
+    /// Of [`pubsub`] where keyspace events are the messages.
+    pub events: pubsub::Voices,
+    /// Of [`groups`].
+    pub crew: groups::Book,
+    /// Of [`tracking`].
+    pub written: tracking::Written,
 }
 
 /// A client's whole life.
@@ -145,18 +157,67 @@ pub const ALL: &[Workload] = &[
         run: |world, _, index| Box::pin(mirror::run(world, index)),
     },
     Workload {
+        name: "rewriter",
+        group: "rewriter",
+        draw: |random| *random.pick(&[0, 1, 1, 2]),
+        is_for_toy: false,
+        run: |world, _, index| Box::pin(rewriter::run(world, index)),
+    },
+    Workload {
         name: "publisher",
         group: "pubsub",
         draw: |random| if random.chance(3) { random.between(1, 2) } else { 0 },
         is_for_toy: false,
-        run: |world, histories, index| Box::pin(pubsub::publish(world, histories.voices.clone(), index)),
+        run: |world, histories, index| Box::pin(pubsub::publish(world, histories.voices.clone(), Topic::News, index)),
     },
     Workload {
         name: "subscriber",
         group: "pubsub",
         draw: |random| if random.chance(3) { random.between(1, 3) } else { 0 },
         is_for_toy: false,
-        run: |world, histories, index| Box::pin(pubsub::listen(world, histories.voices.clone(), index)),
+        run: |world, histories, index| Box::pin(pubsub::listen(world, histories.voices.clone(), Topic::News, index)),
+    },
+    Workload {
+        name: "event-source",
+        group: "events",
+        draw: |random| if random.chance(4) { random.between(1, 2) } else { 0 },
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(pubsub::publish(world, histories.events.clone(), Topic::Events, index)),
+    },
+    Workload {
+        name: "event-listener",
+        group: "events",
+        draw: |random| if random.chance(4) { random.between(1, 2) } else { 0 },
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(pubsub::listen(world, histories.events.clone(), Topic::Events, index)),
+    },
+    Workload {
+        name: "adder",
+        group: "groups",
+        draw: |random| if random.chance(3) { random.between(1, 2) } else { 0 },
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(groups::add(world, histories.crew.clone(), index)),
+    },
+    Workload {
+        name: "worker",
+        group: "groups",
+        draw: |random| if random.chance(3) { random.between(1, 3) } else { 0 },
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(groups::work(world, histories.crew.clone(), index)),
+    },
+    Workload {
+        name: "tracked",
+        group: "tracking",
+        draw: |random| if random.chance(3) { random.between(1, 2) } else { 0 },
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(tracking::write(world, histories.written.clone(), index)),
+    },
+    Workload {
+        name: "tracker",
+        group: "tracking",
+        draw: |random| if random.chance(3) { random.between(1, 3) } else { 0 },
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(tracking::read(world, histories.written.clone(), index)),
     },
     Workload {
         name: "echo",

@@ -1,5 +1,7 @@
 //! Publishers that number their messages, and subscribers who come and go. A subscriber hears the messages of a publisher in the order
 //! in which they were sent, each once, none that was not sent, and from the first that it hears on misses none that was acknowledged.
+//!
+//! The same must hold where the messages are keyspace events: then a publisher sets keys with numbered names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,8 +14,37 @@ use crate::client::Client;
 use crate::random::Random;
 use crate::world::{Finding, World};
 
-const CHANNEL: &[u8] = b"news:all";
-const PATTERN: &[u8] = b"news:*";
+/// What is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// Messages to a channel.
+    News,
+    /// Keys that are set.
+    Events,
+}
+
+impl Topic {
+    fn channel(self) -> &'static [u8] {
+        match self {
+            Topic::News => b"news:all",
+            Topic::Events => b"__keyevent@0__:set",
+        }
+    }
+
+    fn pattern(self) -> &'static [u8] {
+        match self {
+            Topic::News => b"news:*",
+            Topic::Events => b"__keyevent@?__:set",
+        }
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Topic::News => "",
+            Topic::Events => "event:",
+        }
+    }
+}
 
 /// What one publisher has said, and what was missed of it.
 #[derive(Debug, Default)]
@@ -60,13 +91,13 @@ impl Voices {
 }
 
 /// Publishes until the world stops.
-pub async fn publish(world: World, voices: Voices, index: u64) {
-    let name = format!("publisher-{index}");
+pub async fn publish(world: World, voices: Voices, topic: Topic, index: u64) {
+    let name = format!("publisher-{topic:?}-{index}");
     let mut random = Random::of(world.options.seed, &name);
     let mut client = Client::new(world.address);
     while !world.is_stopping() {
         let done = if client.is_connected() {
-            say(&world, &voices, index, &name, &mut client, &mut random).await
+            say(&world, &voices, topic, index, &name, &mut client, &mut random).await
         } else {
             client.connect().await
         };
@@ -80,6 +111,7 @@ pub async fn publish(world: World, voices: Voices, index: u64) {
 async fn say(
     world: &World,
     voices: &Voices,
+    topic: Topic,
     index: u64,
     name: &str,
     client: &mut Client,
@@ -87,16 +119,25 @@ async fn say(
 ) -> io::Result<()> {
     let count = random.between(1, 5);
     let first = voices.lock().get(&index).map_or(0, |said| said.last) + 1;
-    let texts: Vec<String> = (first..first + count).map(|number| format!("{index}:{number}")).collect();
+    let texts: Vec<String> =
+        (first..first + count).map(|number| format!("{}{index}:{number}", topic.prefix())).collect();
     voices.lock().entry(index).or_default().last = first + count - 1;
-    let words: Vec<[&[u8]; 3]> = texts.iter().map(|text| [b"PUBLISH".as_slice(), CHANNEL, text.as_bytes()]).collect();
-    let requests: Vec<&[&[u8]]> = words.iter().map(|words| words.as_slice()).collect();
+    let words: Vec<Vec<&[u8]>> = texts
+        .iter()
+        .map(|text| match topic {
+            Topic::News => vec![b"PUBLISH".as_slice(), topic.channel(), text.as_bytes()],
+            Topic::Events => vec![b"SET".as_slice(), text.as_bytes(), b"v", b"PX", b"2000"],
+        })
+        .collect();
+    let requests: Vec<&[&[u8]]> = words.iter().map(Vec::as_slice).collect();
     client.send(&requests).await?;
     for number in first..first + count {
         let reply = client.receive().await?;
         world.trace.note(name, format_args!("{number} {reply:?}"));
         match reply {
-            Value::Integer(_) => _ = voices.lock().entry(index).or_default().acknowledged.insert(number),
+            Value::Integer(_) | Value::Simple(_) => {
+                _ = voices.lock().entry(index).or_default().acknowledged.insert(number)
+            }
             Value::Error(_) => {}
             other => world.find(Finding::Broken, format!("{name} gets {other:?}")),
         }
@@ -105,12 +146,12 @@ async fn say(
 }
 
 /// Listens until the world stops.
-pub async fn listen(world: World, voices: Voices, index: u64) {
-    let name = format!("subscriber-{index}");
+pub async fn listen(world: World, voices: Voices, topic: Topic, index: u64) {
+    let name = format!("subscriber-{topic:?}-{index}");
     let mut random = Random::of(world.options.seed, &name);
     let mut client = Client::new(world.address);
     while !world.is_stopping() {
-        if let Err(error) = hear(&world, &voices, &name, &mut client, &mut random).await {
+        if let Err(error) = hear(&world, &voices, topic, &name, &mut client, &mut random).await {
             world.connection_failed(&name, &error);
         }
         client.disconnect();
@@ -119,9 +160,21 @@ pub async fn listen(world: World, voices: Voices, index: u64) {
 }
 
 /// The life of a connection: it subscribes, hears for a while, and goes.
-async fn hear(world: &World, voices: &Voices, name: &str, client: &mut Client, random: &mut Random) -> io::Result<()> {
+async fn hear(
+    world: &World,
+    voices: &Voices,
+    topic: Topic,
+    name: &str,
+    client: &mut Client,
+    random: &mut Random,
+) -> io::Result<()> {
     client.connect().await?;
-    let subscribe: [&[u8]; 2] = if random.chance(2) { [b"SUBSCRIBE", CHANNEL] } else { [b"PSUBSCRIBE", PATTERN] };
+    if topic == Topic::Events {
+        client.call(&[b"CONFIG", b"SET", b"notify-keyspace-events", b"E$"]).await?;
+    }
+    let is_exact = random.chance(2);
+    let subscribe: [&[u8]; 2] =
+        if is_exact { [b"SUBSCRIBE", topic.channel()] } else { [b"PSUBSCRIBE", topic.pattern()] };
     client.send(&[&subscribe]).await?;
     let mut heard: BTreeMap<u64, u64> = BTreeMap::new();
     for _ in 0..random.between(1, 40) {
@@ -134,9 +187,9 @@ async fn hear(world: &World, voices: &Voices, name: &str, client: &mut Client, r
         loop {
             let value = client.receive().await?;
             world.trace.note(name, format_args!("{value:?}"));
-            match event(&value) {
+            match event(topic, &value) {
                 Some(Event::Pong) => break,
-                Some(Event::Confirmation) => {}
+                Some(Event::Confirmation | Event::OfOthers) => {}
                 Some(Event::Message(publisher, number)) => {
                     if let Some(wrong) = voices.hear(publisher, heard.insert(publisher, number), number) {
                         world.find(Finding::Broken, format!("{name} hears {publisher}:{number}, {wrong}"));
@@ -156,21 +209,28 @@ async fn hear(world: &World, voices: &Voices, name: &str, client: &mut Client, r
 enum Event {
     Pong,
     Confirmation,
+    /// A key of another workload was set.
+    OfOthers,
     /// Publisher and number.
     Message(u64, u64),
 }
 
-fn event(value: &Value) -> Option<Event> {
+fn event(topic: Topic, value: &Value) -> Option<Event> {
     let Value::Array(parts) = value else { return None };
     let texts: Vec<&[u8]> =
         parts.iter().map(|part| if let Value::Bulk(text) = part { text.as_slice() } else { b"" }).collect();
     let message = match texts.as_slice() {
         [b"pong", b""] => return Some(Event::Pong),
-        [b"subscribe", CHANNEL, _] | [b"psubscribe", PATTERN, _] => return Some(Event::Confirmation),
-        [b"message", CHANNEL, message] | [b"pmessage", PATTERN, CHANNEL, message] => message,
+        [b"subscribe" | b"psubscribe", name, _] if [topic.channel(), topic.pattern()].contains(name) => {
+            return Some(Event::Confirmation);
+        }
+        [b"message", channel, message] | [b"pmessage", _, channel, message] if *channel == topic.channel() => message,
         _ => return None,
     };
-    let (publisher, number) = std::str::from_utf8(message).ok()?.split_once(':')?;
+    let Some(message) = std::str::from_utf8(message).ok()?.strip_prefix(topic.prefix()) else {
+        return Some(Event::OfOthers);
+    };
+    let (publisher, number) = message.split_once(':')?;
     Some(Event::Message(publisher.parse().ok()?, number.parse().ok()?))
 }
 

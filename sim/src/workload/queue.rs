@@ -1,7 +1,8 @@
 //! Queues between clients: producers push numbered items to the end, consumers wait for one at the head and take it, or move it to
-//! another list, and now and then leave while they wait. `judge::queue` tells what must hold.
+//! another list, and now and then leave while they wait. One queue is a sorted set, whose items are numbered by all producers together. `judge::queue` tells what must hold.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,14 +17,21 @@ use crate::tally;
 use crate::world::{Finding, World};
 
 /// The first is waited for by itself alone, so that who comes first is served first. Each lies in a shard of its own, if there are some.
-const QUEUES: [&str; 3] = ["queue:0", "queue:1", "queue:2"];
+const QUEUES: [&str; 4] = ["queue:0", "queue:1", "queue:2", "queue:ranked"];
+
+/// Which of them is a sorted set. The toy has none.
+const RANKED: usize = 3;
 
 /// Where the items of each queue are moved.
-const MOVED: [&str; 3] = ["moved:0", "moved:1", "moved:2"];
+const MOVED: [&str; RANKED] = ["moved:0", "moved:1", "moved:2"];
 
 /// What all clients did.
 #[derive(Debug, Clone, Default)]
-pub struct Book(Arc<Mutex<History>>);
+pub struct Book {
+    history: Arc<Mutex<History>>,
+    /// The last item for the sorted set.
+    last_ranked: Arc<AtomicU64>,
+}
 
 impl Book {
     /// Everything so far.
@@ -32,7 +40,7 @@ impl Book {
     }
 
     fn lock(&self) -> MutexGuard<'_, History> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,12 +75,20 @@ async fn push(
     random: &mut Random,
     next_item: &mut u64,
 ) -> io::Result<()> {
-    let queue = random.index(QUEUES.len());
-    let items: Vec<u64> = (*next_item..=*next_item + random.below(3)).collect();
-    *next_item += items.len() as u64;
+    let queue = random.index(if world.options.scenario.is_node() { QUEUES.len() } else { RANKED });
+    let count = random.between(1, 3);
+    let first = if queue == RANKED {
+        1_000_000_000 + book.last_ranked.fetch_add(count, Ordering::Relaxed)
+    } else {
+        std::mem::replace(next_item, *next_item + count)
+    };
+    let items: Vec<u64> = (first..first + count).collect();
     let texts: Vec<String> = items.iter().map(u64::to_string).collect();
-    let mut words: Vec<&[u8]> = vec![b"RPUSH", QUEUES[queue].as_bytes()];
-    words.extend(texts.iter().map(String::as_bytes));
+    let name_of_command: &[u8] = if queue == RANKED { b"ZADD" } else { b"RPUSH" };
+    let mut words: Vec<&[u8]> = vec![name_of_command, QUEUES[queue].as_bytes()];
+    // A score and its member are the same.
+    let times = if queue == RANKED { 2 } else { 1 };
+    words.extend(texts.iter().flat_map(|text| std::iter::repeat_n(text.as_bytes(), times)));
     world.trace.note(name, format_args!("{} {items:?}", QUEUES[queue]));
     let index = {
         let mut history = book.lock();
@@ -123,10 +139,12 @@ impl Consumer {
     async fn take(&mut self, favours_first: bool) -> io::Result<()> {
         let only_first = if favours_first { !self.random.chance(4) } else { self.random.chance(4) };
         let timeout_ms = *self.random.pick(&[20, 400, 2500]);
-        let (queues, is_move) = match (only_first, self.random.index(3)) {
+        let is_node = self.world.options.scenario.is_node();
+        let (queues, is_move) = match (only_first, self.random.index(if is_node { 4 } else { 3 })) {
             (true, _) => (vec![0], false),
             (false, 0) => (vec![1, 2], false),
             (false, 1) => (vec![2, 1], false),
+            (false, 3) => (vec![RANKED], false),
             (false, _) => (vec![1 + self.random.index(2)], true),
         };
         self.world.trace.note(&self.name, format_args!("wants {queues:?} in {timeout_ms} ms, moves {is_move}"));
@@ -155,7 +173,7 @@ impl Consumer {
         if pop.is_move {
             words.extend([b"BLMOVE", first, MOVED[pop.queues[0]].as_bytes(), b"LEFT", b"RIGHT"]);
         } else {
-            words.push(b"BLPOP");
+            words.push(if pop.queues == [RANKED] { b"BZPOPMIN" } else { b"BLPOP" });
             words.extend(pop.queues.iter().map(|queue| QUEUES[*queue].as_bytes()));
         }
         words.push(timeout.as_bytes());
@@ -199,7 +217,12 @@ fn item_of(value: &Value) -> Option<u64> {
 }
 
 fn outcome_of(pair: &[Value]) -> Option<Outcome> {
-    let [Value::Bulk(key), item] = pair else { return None };
+    let (key, item) = match pair {
+        [Value::Bulk(key), item] => (key, item),
+        // Its score is the item once more.
+        [Value::Bulk(key), item, score] if item == score => (key, item),
+        _ => return None,
+    };
     let queue = QUEUES.iter().position(|queue| queue.as_bytes() == key)?;
     Some(Outcome::Item(queue, item_of(item)?))
 }
@@ -207,12 +230,15 @@ fn outcome_of(pair: &[Value]) -> Option<Outcome> {
 /// Reads what is there.
 pub async fn read(client: &mut Client) -> io::Result<End> {
     let mut end = End::default();
-    for (keys, lists) in [(QUEUES, &mut end.queues), (MOVED, &mut end.moved)] {
+    for (keys, lists) in [(&QUEUES[..RANKED], &mut end.queues), (&MOVED[..], &mut end.moved)] {
         for key in keys {
             let reply = client.call(&[b"LRANGE", key.as_bytes(), b"0", b"-1"]).await?;
             let Value::Array(items) = reply else { return Err(io::ErrorKind::InvalidData.into()) };
             lists.push(items.iter().filter_map(item_of).collect());
         }
+    }
+    if let Value::Array(items) = client.call(&[b"ZRANGE", QUEUES[RANKED].as_bytes(), b"0", b"-1"]).await? {
+        end.queues.push(items.iter().filter_map(item_of).collect());
     }
     Ok(end)
 }

@@ -85,3 +85,6 @@ impl Stream {
 
 #[cfg(all(test, not(madsim)))]
 mod tests;
+
+#[cfg(all(test, madsim))]
+mod simulated_tests;

@@ -72,9 +72,16 @@ impl Listener {
         Ok(Address::Tcp(self.address))
     }
 
-    /// A simulated node listens for as long as it lives.
+    /// Ends listening, whoever waits for connections: that fails from now on, and the address is free.
     pub fn stop(&self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+        wires::with(|network| {
+            if network.listening.get(&self.address).is_some_and(|listening| listening.id == self.id) {
+                let mut listening = network.listening.remove(&self.address).expect("looked up just now");
+                listening.queue.iter().for_each(|wire| lock(wire).close(network, 1));
+                wake(&mut listening.waker);
+            }
+        });
+        Ok(())
     }
 
     /// Closes it.
@@ -85,12 +92,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        wires::with(|network| {
-            if network.listening.get(&self.address).is_some_and(|listening| listening.id == self.id) {
-                let listening = network.listening.remove(&self.address).expect("looked up just now");
-                listening.queue.iter().for_each(|wire| lock(wire).close(network, 1));
-            }
-        });
+        // An address that was freed before is no mistake.
+        let _ = self.stop();
     }
 }
 
