@@ -180,10 +180,15 @@ impl World {
         let at_risk_ns = 2_000_000_000 + stalls_ns + self.options.slack_ns();
         let shared = self.shared();
         let crashes = shared.crashes.iter().filter(|crash| crash.ns >= sent_ns);
+        // Whatever was on the disk, it is not there any more.
+        let lies = self.options.faults.sync_lies_one_in > 0;
+        let is_gone = |crash: &CrashAt| crash.crash == Crash::Wipe || (lies && crash.crash == Crash::Power);
+        if crashes.clone().any(is_gone) {
+            return false;
+        }
         // A node that ended in order has put everything on the disk, so what comes after is no danger.
         crashes.take_while(|crash| crash.crash != Crash::Shutdown).all(|crash| match (self.options.mode, crash.crash) {
             (_, Crash::Wipe) => false,
-            (_, Crash::Power) if self.options.faults.sync_lies_one_in > 0 => false,
             (Mode::Always, _) | (Mode::Write, Crash::Kill | Crash::Rot) => true,
             // While the disk is full or fails nothing more gets there, and what is in memory stays at risk.
             (Mode::Write | Mode::EverySecond, _) if self.options.faults.may_hold_up() => false,
