@@ -113,7 +113,7 @@ fn fail_on_panic() {
 struct Errors(Arc<Mutex<Vec<String>>>);
 
 /// What the server says when an injected fault stops it.
-const EXPLAINED: [&str; 3] = ["the log could not be synced", "injected", "stopp"];
+const EXPLAINED: [&str; 4] = ["the log could not be synced", "injected", "no storage space", "stopp"];
 
 impl Errors {
     /// Listens to the server; `print` shows all its words, between the events.
