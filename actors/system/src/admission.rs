@@ -4,15 +4,18 @@ use crate::client::{Client, Close};
 use crate::commands::pause::Paused;
 use crate::request::Prepared;
 use simurgh_kernel::time;
-use simurgh_protocol::command::{Command, CommandFlags, ConnectionCommand, Lookup, TableError, check_arity};
+use simurgh_protocol::command::{
+    Command, CommandFlags, ConnectionCommand, DataCommand, Lookup, TableError, check_arity,
+};
 use simurgh_protocol::{Args, CommandError};
 
 /// Whether a pause of writes holds a command back. Messages are among it: replicas pass them on; and scripts, unless they
-/// only read.
+/// only read; and PFCOUNT, which may keep its count in the key.
 pub(crate) fn may_write(command: Command) -> bool {
     use ConnectionCommand::{Eval, Evalsha, Publish, Spublish};
     command.spec().flags.intersects(CommandFlags::WRITE | CommandFlags::MAY_REPLICATE)
         || [Publish, Spublish, Eval, Evalsha].iter().any(|other| command == Command::Connection(*other))
+        || command == Command::Data(DataCommand::Pfcount)
 }
 
 /// Why a request may not run.

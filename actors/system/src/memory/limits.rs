@@ -53,8 +53,9 @@ pub(crate) fn output_limit(
 /// How much output may wait before the client is not executed any further.
 #[inline]
 fn output_pause(client: &Client) -> usize {
-    let limit = &client.live().config.client_output_buffer_limits.normal;
-    OUTPUT_PAUSE.max(limit.hard_bytes as usize).max(limit.soft_bytes as usize)
+    let config = &client.live().config;
+    let (limit, clients) = (&config.client_output_buffer_limits.normal, clients_max(config));
+    OUTPUT_PAUSE.max(limit.hard_bytes as usize).max(limit.soft_bytes as usize).max(clients as usize)
 }
 
 impl Client {
