@@ -81,6 +81,8 @@ pub struct Context<'a> {
     pub no_touch: bool,
     /// The command may wait for its keys: not in a transaction, nor where it is replayed.
     pub may_block: bool,
+    /// A script calls it: where the reply has no order of its own, it gets one.
+    pub in_script: bool,
     /// The command is replayed from the log: nothing expires by itself, and nothing is recorded.
     pub replaying: bool,
     /// What is to be freed off the path.

@@ -51,6 +51,7 @@ impl Node {
             first_hash: None,
             no_touch: false,
             may_block: false,
+            in_script: false,
             replaying,
             discarded: &mut discarded,
             shards: &mut self.shards,

@@ -475,6 +475,7 @@ impl Client {
             first_hash,
             no_touch: self.no_touch,
             may_block: self.executing.is_none(),
+            in_script: self.in_script,
             replaying: false,
             discarded: &mut self.discarded,
             shards,

@@ -36,7 +36,9 @@ pub fn sort_ro(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError
 fn run(cx: &mut Context<'_>, args: &Args<'_>, options: &Options<'_>) -> Result<(), CommandError> {
     let key = cx.first_key(args);
     let (kind, elements) = elements(cx, &key)?;
-    let sorted = if options.is_unsorted() && !(kind == Kind::Set && options.store.is_some()) {
+    // What comes in no order would be another with every run of a script, or with a replay.
+    let needs_order = kind == Kind::Set && (options.store.is_some() || cx.in_script);
+    let sorted = if options.is_unsorted() && !needs_order {
         // A set has no order to be reversed.
         if options.is_descending && kind == Kind::Ordered { elements.into_iter().rev().collect() } else { elements }
     } else if options.is_unsorted() {

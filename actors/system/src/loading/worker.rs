@@ -192,6 +192,7 @@ impl Worker {
             first_hash: record.first_hash,
             no_touch: false,
             may_block: false,
+            in_script: false,
             replaying: true,
             discarded: &mut discarded,
             shards: &mut self.share,

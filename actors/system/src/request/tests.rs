@@ -141,6 +141,7 @@ impl Machine {
             first_hash,
             no_touch: false,
             may_block: false,
+            in_script: false,
             replaying: false,
             discarded: &mut Vec::new(),
             shards: &mut self.watched,

@@ -1,0 +1,54 @@
+"""A pytest plugin for fakeredis_suite: chooses a part of the tests, leaves out what the list at $FAKEREDIS_EXCLUDED names, and gives
+the state machines a real server instead of the model."""
+import os
+
+import redis
+
+
+def excluded():
+    """Test, or the beginning of its name, to reason."""
+    tests, reason = {}, None
+    for line in open(os.environ["FAKEREDIS_EXCLUDED"]):
+        line = line.strip()
+        if line.startswith("== "):
+            reason = line[3:]
+        elif line and not line.startswith("#"):
+            tests[line] = reason
+    return tests
+
+
+def pytest_collection_modifyitems(config, items):
+    tests = excluded()
+    unwanted = [item for item in items if any(item.nodeid.removeprefix("test/").startswith(test) for test in tests)]
+    if "FAKEREDIS_PART" in os.environ:
+        part, of = map(int, os.environ["FAKEREDIS_PART"].split("/"))
+        unwanted += [item for number, item in enumerate(items) if number % of != part - 1]
+    config.hook.pytest_deselected(items=unwanted)
+    items[:] = [item for item in items if item not in set(unwanted)]
+
+
+def pytest_collection_finish(session):
+    if "FAKEREDIS_OTHER" in os.environ:
+        be_real()
+
+
+def be_real():
+    from hypothesis import Phase, settings
+    from test.test_hypothesis import base
+
+    def make_other(self):
+        client = redis.StrictRedis(unix_socket_path=os.environ["FAKEREDIS_OTHER"], db=self.db)
+        client.flushall()
+        return client
+
+    settings.register_profile("whole", settings.default, phases=[Phase.explicit, Phase.generate], deadline=None)
+    settings.load_profile("whole")
+    base.MachineConfig.make_fake_client = make_other
+    compare = base.BaseMachine._compare
+
+    def compare_known(self, command):
+        # Snapshots are not there yet.
+        if command.args[:1] != ("save",):
+            compare(self, command)
+
+    base.BaseMachine._compare = compare_known
