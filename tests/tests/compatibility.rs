@@ -164,7 +164,7 @@ const CLIENTS: &str = "\
 These run unchanged in the tests (`tests/clients`): redis-py 8.1 with its own suite, valkey-py, coredis, valkey-glide, Django's
 cache, node-redis 6 with client-side caching, ioredis, connect-redis, redis-cli with `--bigkeys`, `--memkeys`, `--hotkeys`,
 `--stat`, `--latency`, `--scan` and `--pipe`, redis-benchmark, and prometheus-redis-exporter, which gets every metric that it
-gets from Valkey but the two of a main thread, because there is none. What Jedis, Lettuce, StackExchange.Redis and go-redis send
+gets from Valkey. What Jedis, Lettuce, StackExchange.Redis and go-redis send
 when they connect is replayed byte for byte (`tests/cases/handshake-*.case`).
 
 ";
