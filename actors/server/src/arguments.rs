@@ -235,6 +235,9 @@ Usage: simurgh [FILE] [--NAME VALUE...]... [-]
        simurgh check-config [FILE] [--NAME VALUE...]...
        simurgh check-aof [--fix] FILE
        simurgh check-rdb FILE
+       simurgh convert SOURCE TARGET
+       simurgh backup FOLDER TARGET
+       simurgh restore --to SECONDS|@POSITION FOLDER TARGET
 
 FILE is a redis.conf. Every directive in it may also be an option, or a variable of the environment that begins
 with SIMURGH_. Options win over variables, variables over standard input and that over the file.
@@ -257,6 +260,10 @@ Commands:
   check-config   List what in a configuration has no meaning here and what would stop the start
   check-aof      Check an append-only file, or all that a manifest names; with --fix, cut off a torn end
   check-rdb      Tell what is in an RDB file and whether it would load
+  convert        Make the folder of a log from an RDB file, or an RDB file from the folder of a log
+  backup         Copy the folder of a log, also of a server that runs, up to its last seal
+  restore        Copy the folder of a log as it was at the end of a second since 1970 (aof-timestamp-enabled yes), or
+                 when it was so many bytes long
 
 Exit codes:
   0   The server was asked to end and kept all data; or the check found nothing that stops a start

@@ -5,6 +5,8 @@ mod arguments;
 mod check_aof;
 mod check_config;
 mod check_rdb;
+mod convert;
+mod copy_log;
 mod load;
 mod logging;
 mod print_config;

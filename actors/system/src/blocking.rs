@@ -238,8 +238,8 @@ impl Client {
         if wait.is_silent {
             return;
         }
-        if self.node.log.mode().replies_wait() {
-            self.hold_from(self.reply.len(), position);
+        if let Some(promise) = self.promise() {
+            self.hold_from(self.reply.len(), position, promise);
         }
         self.reply.buffer().extend_from_slice(reply);
     }

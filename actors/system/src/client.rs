@@ -6,10 +6,12 @@
 
 use crate::blocking::{Served, Wait as KeyWait};
 use crate::clients::ClientShared;
+use crate::commands::durability::Durability;
 use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
 use crate::memory::{Room, make_room};
 use crate::node::Node;
+use crate::output::Hold;
 use crate::persistence::Outcome;
 use crate::push::Pushes;
 use crate::reply_mode::ReplyMode;
@@ -98,7 +100,7 @@ pub struct Client {
     discarded: Vec<Discarded>,
     random: Random,
     /// From which byte of the replies on which position of the log must be safe.
-    pub(crate) holds: VecDeque<(usize, u64)>,
+    pub(crate) holds: VecDeque<Hold>,
     /// How many bytes at the start of the replies have been sent.
     pub(crate) sent: usize,
     /// Length of the replies from which they are to be sent before more are made.
@@ -115,6 +117,8 @@ pub struct Client {
     pub(crate) walking: Option<Box<Walking>>,
     /// Position of the log that a reply of this hold waits for besides those of the shards held.
     pub(crate) waits_for: u64,
+    /// What it wants to be promised (CLIENT DURABILITY).
+    pub(crate) durability: Durability,
 }
 
 impl std::fmt::Debug for Client {
@@ -231,6 +235,7 @@ impl Client {
             commands: 0,
             walking: None,
             waits_for: 0,
+            durability: Durability::default(),
             live,
             generation,
             node,
@@ -328,8 +333,8 @@ impl Client {
     fn settle(&mut self, held: &mut Held<'_, Shard, Self>, reply_start: usize) {
         let mut set = held.set();
         let changed = self.effects.has_records();
-        let replies_wait = self.node.log.mode().replies_wait() && !has(Mistake::EarlyReply);
-        if !changed && !replies_wait {
+        let promise = self.promise().filter(|_| !has(Mistake::EarlyReply));
+        if !changed && promise.is_none() {
             return self.deliver_served(0);
         }
         let position = if changed { self.node.log.append(self.shared.core, &self.effects) } else { 0 };
@@ -349,9 +354,7 @@ impl Client {
         if let Some(walking) = &mut self.walking {
             walking.seen_position = walking.seen_position.max(needed);
         }
-        if replies_wait && self.reply.len() > reply_start {
-            self.hold_from(reply_start, needed);
-        }
+        self.promise_from(reply_start, needed, promise, changed.then_some(position));
         self.deliver_served(if has(Mistake::HastyServing) { 0 } else { needed });
     }
 

@@ -21,7 +21,7 @@ pub struct Live {
 }
 
 impl Live {
-    fn new(settings: Settings, list_plain: Option<u64>) -> Self {
+    pub(crate) fn new(settings: Settings, list_plain: Option<u64>) -> Self {
         let mut config = settings.config();
         config.packing.list_plain = list_plain;
         let storage = simurgh_storage::Settings {

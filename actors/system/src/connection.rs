@@ -6,6 +6,7 @@
 
 use crate::client::{Client, Close, Ran, Wait, run};
 use crate::clients::{ClientShared, ConnectionMessage};
+use crate::log::Promise;
 use crate::memory;
 use crate::node::Node;
 use crate::persistence::Reload;
@@ -111,7 +112,7 @@ pub(crate) async fn serve(node: Arc<Node>, shared: Arc<ClientShared>, stream: St
         client,
         at_end: false,
         out_total: 0,
-        asked_for: 0,
+        asked_for: None,
         is_killed: false,
         has_more: false,
         pause: None,
@@ -143,7 +144,7 @@ struct Connection {
     at_end: bool,
     out_total: u64,
     /// The position of the log that the core's relay has been asked to wake this connection for.
-    asked_for: u64,
+    asked_for: Option<(u64, Promise)>,
     /// To be closed as soon as the client is here.
     is_killed: bool,
     /// Execution has stopped until what waits has been sent.
@@ -277,16 +278,16 @@ impl Connection {
             let client = self.client.as_mut().expect("the caller has looked");
             let (sendable, waits_for) = client.sendable();
             if sendable == 0 {
-                let Some(position) = waits_for else {
+                let Some((position, promise)) = waits_for else {
                     memory::check_output(&self.node, client);
                     return Poll::Ready(Ok(client.close.is_some()));
                 };
-                if self.asked_for != position {
-                    self.asked_for = position;
-                    self.node.log.wake_when_safe(self.shared.core, position, cx.waker());
+                if self.asked_for != Some((position, promise)) {
+                    self.asked_for = Some((position, promise));
+                    self.node.log.wake_when_kept(self.shared.core, promise, position, cx.waker());
                 }
                 // It may have become safe between the two looks.
-                if self.node.log.safe() < position {
+                if self.node.log.kept(promise) < position {
                     return Poll::Pending;
                 }
                 continue;
@@ -472,6 +473,12 @@ impl Connection {
                 let saved = matches!(ended.await, Ok(Ok(())));
                 if let Some(client) = &mut self.client {
                     if saved { client.reply.ok() } else { client.reply.error("ERR") }
+                }
+            }
+            Wait::Acknowledged(wanted) => {
+                wanted.reached(&self.node, &self.shared).await;
+                if let Some(client) = &mut self.client {
+                    wanted.reply(&self.node, &mut client.reply);
                 }
             }
             Wait::Panic => panic!("DEBUG PANIC-CONNECTION asked for it"),

@@ -28,6 +28,7 @@ pub mod log;
 mod log_writer;
 pub mod memory;
 pub mod node;
+pub mod offline;
 mod output;
 pub mod persistence;
 mod prefetch;

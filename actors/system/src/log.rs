@@ -12,6 +12,7 @@
 use crate::persistence::Switched;
 use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_kernel::sync::{Notify, oneshot};
+use simurgh_kernel::time;
 use simurgh_storage::Effects;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,6 +52,29 @@ impl Mode {
     }
 }
 
+/// What must have become of a record before a reply that tells of it may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// What the mode in force promises: written, in `always` on the disk.
+    InForce,
+    /// On the disk, whatever the mode in force.
+    Synced,
+}
+
+impl Promise {
+    /// What a client is promised that chose a mode for itself; none if its replies need not wait. The stronger of the two counts.
+    #[must_use]
+    pub fn of(in_force: Mode, chosen: Option<Mode>) -> Option<Self> {
+        match (in_force, chosen) {
+            (Mode::Off, _) => None,
+            (Mode::Always, _) => Some(Self::InForce),
+            (Mode::No | Mode::EverySecond | Mode::Write, Some(Mode::Always)) => Some(Self::Synced),
+            (Mode::Write, _) | (Mode::No | Mode::EverySecond, Some(Mode::Write)) => Some(Self::InForce),
+            (Mode::No | Mode::EverySecond, _) => None,
+        }
+    }
+}
+
 /// Bytes in the buffer from which connections stop reading until the writer has caught up: a slow disk is answered with
 /// back-pressure, not with memory.
 pub const CONGESTED_BYTES: usize = 256 << 20;
@@ -85,12 +109,14 @@ struct Stream {
     /// The database that the last record left selected.
     database: Option<usize>,
     cut: Option<LogCut>,
+    /// The second that was told last.
+    second: u64,
 }
 
 /// What one core's connections wait for.
 #[derive(Default)]
 struct Waiting {
-    wakers: Mutex<Vec<(u64, Waker)>>,
+    wakers: Mutex<Vec<(u64, Promise, Waker)>>,
     relay: Notify,
     /// Something was appended that replies wait for.
     appended: Notify,
@@ -114,6 +140,12 @@ pub struct Log {
     mode: AtomicU8,
     stream: Mutex<Stream>,
     safe: AtomicU64,
+    /// Everything before this position is on the disk.
+    synced: AtomicU64,
+    /// Somebody waits until everything before this position is on the disk.
+    wanted: AtomicU64,
+    /// Whether the time is written into the log (`aof-timestamp-enabled`).
+    tells_time: AtomicBool,
     /// The writer has been told that there is something, and has not looked yet.
     told: AtomicBool,
     /// Wakes the writer.
@@ -142,6 +174,9 @@ impl Log {
             mode: AtomicU8::new(Mode::Off as u8),
             stream: Mutex::default(),
             safe: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            wanted: AtomicU64::new(0),
+            tells_time: AtomicBool::new(false),
             told: AtomicBool::new(false),
             writer: Notify::new(),
             backlog: AtomicU64::new(0),
@@ -170,6 +205,11 @@ impl Log {
         self.writer.notify_one();
     }
 
+    /// Whether the time is written before the first record of each second.
+    pub fn set_tells_time(&self, tells: bool) {
+        self.tells_time.store(tells, Ordering::Relaxed);
+    }
+
     /// Begins the stream at `position`, which is safe.
     pub(crate) fn begin_at(&self, position: u64) {
         let mut stream = self.stream();
@@ -178,6 +218,7 @@ impl Log {
         stream.cut = None;
         stream.buffer.clear();
         self.safe.store(position, Ordering::Release);
+        self.synced.store(position, Ordering::Release);
     }
 
     /// Adds records to the stream, in the order in which they were made; returns the position behind them. The shards that they
@@ -186,6 +227,13 @@ impl Log {
         let (end, waiting) = {
             let mut stream = self.stream();
             let before = stream.buffer.len();
+            if self.tells_time.load(Ordering::Relaxed) {
+                let second = u64::try_from(time::wall_ms() / 1000).unwrap_or(0);
+                if second > stream.second {
+                    simurgh_storage::aof::seal::write_second(&mut stream.buffer, second);
+                    stream.second = second;
+                }
+            }
             for (database, bytes) in effects.runs() {
                 if stream.database != Some(database) {
                     let number = database.to_string();
@@ -263,6 +311,41 @@ impl Log {
         self.safe.load(Ordering::Acquire)
     }
 
+    /// Everything before this position is on the disk.
+    #[must_use]
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// How far a promise is kept.
+    #[must_use]
+    #[inline]
+    pub fn kept(&self, promise: Promise) -> u64 {
+        match promise {
+            Promise::InForce => self.safe(),
+            Promise::Synced => self.synced(),
+        }
+    }
+
+    /// Asks for a sync of everything before `position`, without waiting for the mode's own time.
+    pub fn want_synced(&self, core: usize, position: u64) {
+        self.wanted.fetch_max(position, Ordering::AcqRel);
+        // Who has told the writer already told it before it takes the records, and it looks at `wanted` only then.
+        if !self.told.swap(true, Ordering::AcqRel) {
+            self.waiting[core].appended.notify_one();
+        }
+    }
+
+    /// Up to where somebody waits for a sync.
+    pub(crate) fn wanted(&self) -> u64 {
+        self.wanted.load(Ordering::Acquire)
+    }
+
+    /// Notes that everything before `position` is on the disk; who waits hears of it with what is announced next.
+    pub(crate) fn note_synced(&self, position: u64) {
+        self.synced.fetch_max(position, Ordering::AcqRel);
+    }
+
     /// Announces that everything before `position` is safe.
     pub(crate) fn announce(&self, position: u64) {
         let position = if has(Mistake::EndAnnounced) { self.end() } else { position };
@@ -272,11 +355,11 @@ impl Log {
         }
     }
 
-    /// Wakes a connection of `core` once `position` is safe. Ask once for a position, and look at [`Log::safe`] again
-    /// afterwards: it may have become safe meanwhile.
-    pub fn wake_when_safe(&self, core: usize, position: u64, waker: &Waker) {
+    /// Wakes a connection of `core` once a promise is kept up to `position`. Ask once for a position, and look at [`Log::kept`] again
+    /// afterwards: it may have been kept meanwhile.
+    pub fn wake_when_kept(&self, core: usize, promise: Promise, position: u64, waker: &Waker) {
         let mut wakers = self.waiting[core].wakers.lock().unwrap_or_else(PoisonError::into_inner);
-        wakers.push((position, waker.clone()));
+        wakers.push((position, promise, waker.clone()));
     }
 
     /// Runs on each core: tells the writer that there is something to write, after everything else that is ready on this core
@@ -293,14 +376,15 @@ impl Log {
         let waiting = &self.waiting[core];
         loop {
             waiting.relay.notified().await;
-            let safe = self.safe();
+            let (safe, synced) = (self.safe(), self.synced());
             let mut ready = Vec::new();
-            waiting.wakers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(position, waker)| {
-                let is_safe = *position <= safe;
-                if is_safe {
+            waiting.wakers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(position, promise, waker)| {
+                let kept = if *promise == Promise::InForce { safe } else { synced };
+                let is_kept = *position <= kept;
+                if is_kept {
                     ready.push(waker.clone());
                 }
-                !is_safe
+                !is_kept
             });
             ready.into_iter().for_each(Waker::wake);
         }

@@ -128,6 +128,7 @@ impl Writing {
         match cut {
             Some(cut) => {
                 self.switch(cut).await;
+                self.node.log.note_synced(self.synced);
                 true
             }
             None => did,
@@ -147,6 +148,7 @@ impl Writing {
         if sync == Sync::Data || has(Mistake::FalseVouching) {
             self.synced = position;
             self.last_sync_ns = time::monotonic_ns();
+            self.node.log.note_synced(position);
         }
     }
 
@@ -251,7 +253,8 @@ impl Writing {
             Mode::EverySecond | Mode::Write => time::monotonic_ns() - self.last_sync_ns >= SYNC_NS,
             Mode::No => false,
         };
-        if (is_due || is_last) && position > self.synced { Sync::Data } else { Sync::No }
+        let is_wanted = self.node.log.wanted() > self.synced;
+        if (is_due || is_last || is_wanted) && position > self.synced { Sync::Data } else { Sync::No }
     }
 
     /// Appends a group, however long the disk refuses to take it.

@@ -276,6 +276,7 @@ impl Node {
         tracing::info!("DB loaded from {source}: {keys} keys in {seconds:.3} seconds");
         node.log.begin_at(sealer.position());
         node.log.set_mode(mode_of(config));
+        node.log.set_tells_time(config.aof_tells_time);
         let log_core = Core::start("log", 0).map_err(StartError::Thread)?;
         let arguments = (node.clone(), file, sealer);
         log_core.spawn(abort_on_panic(async move {

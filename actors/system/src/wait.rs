@@ -1,5 +1,6 @@
 //! What a command leaves to its connection, since it takes waiting.
 
+use crate::commands::durability::Acknowledged;
 use crate::persistence::Reload;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ pub enum Wait {
     Reload(Reload),
     /// SAVE: the snapshot's end.
     Snapshot,
+    /// WAIT, WAITAOF: the log, or replicas, get as far as is wanted.
+    Acknowledged(Acknowledged),
     /// SHUTDOWN: the node stops.
     Shutdown {
         /// After a snapshot.

@@ -310,7 +310,7 @@ rows! {
     /// Begin a rewritten log with a snapshot.
     AofUseRdbPreamble => switch("aof-use-rdb-preamble", "yes");
     /// Write times into the log.
-    AofTimestampEnabled => switch("aof-timestamp-enabled", "no").no_meaning("times are not written into the log yet");
+    AofTimestampEnabled => switch("aof-timestamp-enabled", "no");
     /// Sync a rewritten log in steps.
     AofRewriteIncrementalFsync => switch("aof-rewrite-incremental-fsync", "yes");
     /// By how many percent the log grows before it is rewritten.

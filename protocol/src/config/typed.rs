@@ -111,6 +111,8 @@ pub struct Config {
     pub rdb_incremental_sync: bool,
     /// Refuse writes when the last snapshot failed.
     pub stop_writes_on_save_error: bool,
+    /// `aof-timestamp-enabled`.
+    pub aof_tells_time: bool,
     /// After how many milliseconds others are told of a script that runs; 0 for never.
     pub busy_reply_threshold_ms: u64,
     /// Log commands that took so long; `None` logs none.
@@ -184,6 +186,7 @@ impl Settings {
             rdb_checksum: self.on(Key::RdbChecksum),
             rdb_incremental_sync: self.on(Key::RdbSaveIncrementalFsync),
             stop_writes_on_save_error: self.on(Key::StopWritesOnBgsaveError),
+            aof_tells_time: self.on(Key::AofTimestampEnabled),
             busy_reply_threshold_ms: self.number(Key::BusyReplyThreshold),
             slowlog_microseconds_least: u64::try_from(self.integer(Key::SlowlogLogSlowerThan)).ok(),
             slowlog_len_max: self.number(Key::SlowlogMaxLen),

@@ -14,4 +14,5 @@ pub mod record;
 pub mod replay;
 pub mod seal;
 mod tail;
+pub mod until;
 mod verdict;

@@ -189,6 +189,19 @@ fn take_hex(digits: &[u8], length: usize) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
+/// Appends the annotation that tells the time of what follows, in seconds since 1970. Part of the log, as records are.
+pub fn write_second(out: &mut Vec<u8>, second: u64) {
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(TIMESTAMP_PREFIX);
+    out.extend_from_slice(digits.format(second).as_bytes());
+    out.extend_from_slice(LINE_END);
+}
+
+/// The time that a line tells.
+pub fn second_of(line: &[u8]) -> Option<u64> {
+    take_number(line.strip_prefix(TIMESTAMP_PREFIX)?.strip_suffix(LINE_END)?)
+}
+
 /// Whether the front of a line, cut by the end of the file, can be the front of a timestamp.
 pub(super) fn is_cut_timestamp(cut: &[u8]) -> bool {
     cut.starts_with(TIMESTAMP_PREFIX) || TIMESTAMP_PREFIX.starts_with(cut)

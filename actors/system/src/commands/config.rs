@@ -79,6 +79,7 @@ fn perform(client: &mut Client, changed: &[Key], config: &Config, shards: &mut d
     if changed.contains(&Key::AppendFsync) && node.log.mode() != Mode::Off {
         node.log.set_mode(mode_of(config));
     }
+    node.log.set_tells_time(config.aof_tells_time);
     if changed.contains(&Key::LogLevel)
         && let Some(set_log_level) = node.set_log_level
     {

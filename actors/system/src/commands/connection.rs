@@ -70,6 +70,7 @@ pub fn reset(client: &mut Client, _args: &Args<'_>, shards: &mut dyn Shards) -> 
     client.database = 0;
     client.reply_mode.reset(&mut client.reply);
     client.no_touch = false;
+    client.durability.reset();
     client.shared.no_touch.store(false, Relaxed);
     client.shared.no_evict.store(false, Relaxed);
     client.shared.texts().name = Vec::new();

@@ -12,6 +12,7 @@ pub mod command;
 pub mod config;
 pub mod connection;
 pub mod debug;
+pub mod durability;
 pub mod function;
 pub mod info;
 pub mod latency;

@@ -107,6 +107,15 @@ impl Crew {
         Ok(shards)
     }
 
+    /// The workers have their shards, whatever the records before needed.
+    pub async fn resume(&mut self) -> Result<(), RecoveryError> {
+        if self.alone.is_some() {
+            let shards = self.gather().await?;
+            self.deal_out(shards).await?;
+        }
+        Ok(())
+    }
+
     /// So many keys will come into a database.
     pub async fn expect(&mut self, database: usize, keys: usize) -> Result<(), RecoveryError> {
         for index in 0..self.queues.len() {
@@ -161,10 +170,7 @@ impl Crew {
         let has_one_worker = shards != 0 && shards & !self.masks[index] == 0;
         let record = Record { command, database, offset, first_hash, arguments: 0..args.len() };
         match &mut self.alone {
-            Some((_, 0)) if has_one_worker => {
-                let shards = self.gather().await?;
-                self.deal_out(shards).await?;
-            }
+            Some((_, 0)) if has_one_worker => self.resume().await?,
             Some((worker, left)) => {
                 *left = if has_one_worker { *left - 1 } else { ALONE };
                 return worker.run_record(&record, args, path);

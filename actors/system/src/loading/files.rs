@@ -91,6 +91,8 @@ pub(crate) struct Loader<'a> {
     end: Option<End>,
     /// What becomes of libraries of functions.
     pub functions: Functions,
+    /// Whether a torn end is cut off on the disk too.
+    pub mends: bool,
 }
 
 impl<'a> Loader<'a> {
@@ -119,6 +121,7 @@ impl<'a> Loader<'a> {
             continues: None,
             end: None,
             functions: Functions::Kept(Vec::new()),
+            mends: true,
         })
     }
 
@@ -152,6 +155,7 @@ impl<'a> Loader<'a> {
 
     /// Loads an RDB file of `length` bytes, or the part of a log file that is one; returns where it ends.
     pub async fn load_rdb(&mut self, path: &str, length: u64) -> Result<u64, RecoveryError> {
+        self.crew.resume().await?;
         let mut reader = Reader::new();
         let shared: Arc<str> = path.into();
         let failed = |error| RecoveryError::Base { path: path.to_owned(), error };
@@ -264,7 +268,7 @@ impl<'a> Loader<'a> {
                 "the end of the log was cut: a write had not finished when the node stopped"
             );
         }
-        if end.keep < length && !has(Mistake::TailKept) {
+        if end.keep < length && self.mends && !has(Mistake::TailKept) {
             let too_far = u64::from(has(Mistake::TailCutTooFar));
             self.disk.truncate(path, end.keep - too_far.min(end.keep)).await.map_err(disk_error(path))?;
         }

@@ -67,6 +67,7 @@ pub(super) fn persistence(source: &mut Source<'_>, lines: &mut Lines) {
         lines.field("aof_delayed_fsync", 0);
         lines.field("aof_position", node.log.end());
         lines.field("aof_safe_position", node.log.safe());
+        lines.field("aof_synced_position", node.log.synced());
     }
     if is_loading {
         let (read, total) = (node.loading.read_bytes.load(Relaxed), node.loading.total_bytes.load(Relaxed));
