@@ -257,6 +257,22 @@ impl Shard {
 pub trait Shards {
     /// Shard `index`, which must be among those held.
     fn shard(&mut self, index: usize) -> &mut Shard;
+
+    /// Those that are held, one bit each.
+    fn held(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Those of them that belong to jobs which wait.
+    fn borrowed(&self) -> u64 {
+        0
+    }
+
+    /// Takes further ones, if nobody who could move holds them; whether they are held now. `may_borrow`: also those of jobs that wait
+    /// for what is held already.
+    fn try_take(&mut self, _wanted: u64, _may_borrow: bool) -> bool {
+        false
+    }
 }
 
 impl Shards for Vec<Shard> {

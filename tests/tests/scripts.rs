@@ -210,3 +210,96 @@ fn c7_a_script_changes_nothing_for_others() {
         assert_eq!(parts, ["abab", "Integer(0)", "table", "v", "1"], "{source}");
     }
 }
+
+/// A script holds the shards of its keys, however long it runs, and no other.
+#[test]
+fn a_long_script_on_its_own_keys_stops_nobody_elsewhere() {
+    let Some(server) = server(&["--busy-reply-threshold", "50", "--shards", "8", "--threads", "2"]) else { return };
+    let (mut script, mut other, mut client) = (connect(&server), connect(&server), connect(&server));
+    let source = "redis.call('set', KEYS[1], 1) while redis.call('get', KEYS[1]) do end";
+    script.send(&request(&["EVAL", source, "1", "own"])).expect("it is sent");
+    wait_for(&mut client, &["GET", "own"], "BUSY");
+    assert_eq!(ask(&mut client, &["PING"]), "PONG");
+    let (mut served, mut refused) = (0, 0);
+    for number in 0..200 {
+        match ask(&mut client, &["SET", &format!("key{number}"), "1"]).as_str() {
+            "OK" => served += 1,
+            BUSY => refused += 1,
+            reply => panic!("{reply}"),
+        }
+    }
+    assert!(served > 100 && refused > 0, "{served} served, {refused} refused");
+    // Scripts that may write come one by one, those that only read do not, and nobody has all keys.
+    assert_eq!(ask(&mut other, &["EVAL", "return 1", "1", "key0"]), BUSY);
+    assert_eq!(ask(&mut client, &["DBSIZE"]), BUSY);
+    let reads =
+        (0..50).filter(|number| ask(&mut other, &["EVAL_RO", "return 1", "1", &format!("key{number}")]) != BUSY);
+    assert!(reads.count() > 20);
+}
+
+/// Transfers between accounts, one of which the script names too late: no sum is ever wrong, and nobody waits for ever.
+#[test]
+fn undeclared_keys_are_reached_without_a_deadlock_and_without_being_seen_half_done() {
+    const ACCOUNTS: usize = 24;
+    let Some(server) = server(&["--shards", "8", "--threads", "3"]) else { return };
+    let name = |number: usize| format!("account{}", number % ACCOUNTS);
+    let names: Vec<String> = (0..ACCOUNTS).map(name).collect();
+    let mut client = connect(&server);
+    names.iter().for_each(|name| assert_eq!(ask(&mut client, &["SET", name, "100"]), "OK"));
+    let address = server.address;
+    let movers: Vec<_> = (0..4usize)
+        .map(|mover| {
+            std::thread::spawn(move || {
+                let mut client = Client::connect(address).expect("it listens");
+                for step in 0..300usize {
+                    let (from, to) = (name(mover * 7 + step), name(mover * 5 + step * 11 + 1));
+                    // Each time another text: what has been learned of one script says nothing of it.
+                    let source = format!(
+                        "redis.call('decrby', KEYS[1], 1) redis.call('incrby', ARGV[1], 1) return {}",
+                        mover * 1000 + step
+                    );
+                    let pipelined = [request(&["EVAL", &source, "1", &from, &to]), request(&["GET", &from])].concat();
+                    client.send(&pipelined).expect("it is sent");
+                    let reply = client.read().expect("a reply").expect("no end").value;
+                    assert_eq!(reply, Value::Integer((mover * 1000 + step) as i64));
+                    client.read().expect("a reply").expect("no end");
+                }
+            })
+        })
+        .collect();
+    let sum = |client: &mut Client| -> i64 {
+        let words: Vec<&str> = ["MGET"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let Value::Array(values) = client.ask(&words).expect("a reply") else { panic!("MGET") };
+        values.iter().map(|value| text(value).parse::<i64>().expect("a number")).sum()
+    };
+    while !movers.iter().all(std::thread::JoinHandle::is_finished) {
+        assert_eq!(sum(&mut client), 100 * ACCOUNTS as i64);
+    }
+    movers.into_iter().for_each(|mover| mover.join().expect("it moves"));
+    assert_eq!(sum(&mut client), 100 * ACCOUNTS as i64);
+}
+
+/// Whoever waits for a key is served when the script ends, first come first, and sees all of it.
+#[test]
+fn who_waits_is_served_when_the_script_ends() {
+    let Some(server) = server(&["--shards", "8"]) else { return };
+    let mut client = connect(&server);
+    let mut waiting: Vec<Client> = (0..3).map(|_| connect(&server)).collect();
+    for (at, other) in waiting.iter_mut().enumerate() {
+        other.send(&request(&["BLPOP", "list", "elsewhere", "30"])).expect("it is sent");
+        wait_for(&mut client, &["INFO", "clients"], "");
+        let blocked = format!("blocked_clients:{}", at + 1);
+        while !ask(&mut client, &["INFO", "clients"]).contains(&blocked) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    let source = "redis.call('rpush', KEYS[1], 'a', 'b') redis.call('rpush', 'elsewhere', 'c') \
+                  redis.call('lset', KEYS[1], 0, 'A') return redis.call('llen', KEYS[1])";
+    assert_eq!(ask(&mut client, &["EVAL", source, "1", "list"]), "Integer(2)");
+    let first = |client: &mut Client| match client.read().expect("a reply").expect("no end").value {
+        Value::Array(parts) => text(&parts[1]),
+        other => panic!("{other:?}"),
+    };
+    let got: Vec<String> = waiting.iter_mut().map(first).collect();
+    assert_eq!(got, ["A", "b", "c"]);
+}

@@ -10,7 +10,14 @@
 //! ```
 //!
 //! No deadlock: a job that waits in the queue of actor `i` holds only actors below `i`, and whoever holds `i` never waits for
-//! one below it. Bounded: a sender has at most one job under way, and the queue refuses more than its capacity.
+//! one below it. Before all others comes the gate, an actor without a state: jobs that may want more once they run, and then
+//! wait without letting go, come one by one through it.
+//!
+//! Such a job asks again and again for what it lacks, and [`Held::try_borrow`] keeps that from being a deadlock: a job that waits in
+//! the queue of an actor which one holds, directly or behind another that does, has not begun and cannot move before one lets
+//! go. So what it holds is nobody's, and may be used meanwhile. Whoever else holds something never waits for it to be given up.
+//!
+//! Bounded: a sender has at most one job under way, and the queue refuses more than its capacity.
 //!
 //! `tests/mailbox_model.rs` explores the interleavings of this file with shuttle.
 #![allow(unsafe_code)]
@@ -27,8 +34,10 @@ use std::sync::atomic::Ordering;
 
 /// A set of mailboxes, one bit each.
 pub type Set = u64;
-/// The most mailboxes that one [`Mailboxes`] can have: the bits of a [`Set`].
-pub const MAILBOXES_MAX: usize = Set::BITS as usize;
+/// The most mailboxes that one [`Mailboxes`] can have: the bits of a [`Set`], but for the gate's.
+pub const MAILBOXES_MAX: usize = Set::BITS as usize - 1;
+/// The gate, as part of a [`Set`].
+pub const GATE: Set = 1 << MAILBOXES_MAX;
 
 const IDLE: u8 = 0;
 const HELD: u8 = 1;
@@ -47,16 +56,22 @@ struct Parked<J> {
     held: Set,
 }
 
-/// One actor's state and queue, on cache lines of its own.
-#[repr(align(128))]
-struct Mailbox<S, J> {
+/// Whether somebody holds an actor, and who waits for it.
+struct Lane<J> {
     state: AtomicU8,
     queue: Mutex<VecDeque<Parked<J>>>,
+}
+
+/// One actor's lane and state, on cache lines of its own.
+#[repr(align(128))]
+struct Mailbox<S, J> {
+    lane: Lane<J>,
     content: UnsafeCell<S>,
 }
 
 /// The mailboxes of a group of actors.
 pub struct Mailboxes<S, J> {
+    gate: Lane<J>,
     boxes: Box<[Mailbox<S, J>]>,
     capacity: usize,
     spins: u32,
@@ -91,12 +106,8 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
     #[must_use]
     pub fn new(states: Vec<S>, capacity: usize, spins: u32) -> Self {
         assert!(states.len() <= MAILBOXES_MAX, "a set has one bit for each mailbox");
-        let boxes = states.into_iter().map(|state| Mailbox {
-            state: AtomicU8::new(IDLE),
-            queue: Mutex::new(VecDeque::new()),
-            content: UnsafeCell::new(state),
-        });
-        Self { boxes: boxes.collect(), capacity, spins }
+        let boxes = states.into_iter().map(|state| Mailbox { lane: Lane::new(), content: UnsafeCell::new(state) });
+        Self { gate: Lane::new(), boxes: boxes.collect(), capacity, spins }
     }
 
     /// How many there are.
@@ -105,20 +116,25 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
         self.boxes.len()
     }
 
-    /// The set of all.
+    /// The set of all, without the gate.
     #[must_use]
     pub fn all(&self) -> Set {
-        Set::MAX.checked_shr((MAILBOXES_MAX - self.boxes.len()) as u32).unwrap_or(0)
+        Set::MAX.checked_shr(Set::BITS - self.boxes.len() as u32).unwrap_or(0)
+    }
+
+    #[inline]
+    fn lane(&self, index: usize) -> &Lane<J> {
+        if index == MAILBOXES_MAX { &self.gate } else { &self.boxes[index].lane }
     }
 
     /// Takes `wanted` for `job`, or leaves the job with the first actor that is busy.
     #[inline]
     pub fn enter(&self, wanted: Set, job: Box<J>) -> Entered<'_, S, J> {
         match self.acquire(Parked { job, wanted, held: 0 }, self.capacity) {
-            Acquired::All(parked) => Entered::Here(Held { owner: self, set: wanted }, parked.job),
+            Acquired::All(parked) => Entered::Here(Held::new(self, wanted), parked.job),
             Acquired::Waiting => Entered::Queued,
             Acquired::Full(parked) => {
-                drop(Held { owner: self, set: parked.held });
+                drop(Held::new(self, parked.held));
                 Entered::Full(parked.job)
             }
         }
@@ -128,9 +144,9 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
     #[must_use]
     #[inline]
     pub fn try_hold(&self, wanted: Set) -> Option<Held<'_, S, J>> {
-        let mut held = Held { owner: self, set: 0 };
+        let mut held = Held::new(self, 0);
         for index in members(wanted) {
-            if !self.boxes[index].hold() {
+            if !self.lane(index).hold() {
                 return None;
             }
             held.set |= 1 << index;
@@ -145,30 +161,44 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
     #[must_use]
     pub fn attach(&self, detached: Detached) -> Held<'_, S, J> {
         assert!(self.boxes.as_ptr().addr() == detached.owner, "what is attached is of these mailboxes");
-        Held { owner: self, set: detached.set }
+        Held { owner: self, set: detached.set, borrowed: detached.borrowed }
     }
 
     /// Takes out of the queues of `set` those waiting jobs that `pick` picks, and lets go of what they held. Only for who holds
-    /// `set`: they are answered otherwise than by being run.
-    pub fn turn_away(&self, set: Set, mut pick: impl FnMut(&J) -> bool) -> Vec<Box<J>> {
+    /// `set`: they are answered otherwise than by being run. Jobs that have lent something of `borrowed` stay.
+    pub fn turn_away(&self, set: Set, borrowed: Set, mut pick: impl FnMut(&J) -> bool) -> Vec<Box<J>> {
         let mut jobs = Vec::new();
         for index in members(set) {
-            for parked in self.boxes[index].pick(&mut pick) {
-                drop(Held { owner: self, set: parked.held });
+            for parked in self.lane(index).pick(|parked| parked.held & borrowed == 0 && pick(&parked.job)) {
+                drop(Held::new(self, parked.held));
                 jobs.push(parked.job);
             }
         }
         jobs
     }
 
-    /// Takes what `parked` still lacks, in ascending order.
+    /// What `set` holds, and what is held by jobs that wait for it, and for what those hold. Only for who holds `set`.
+    fn waiting_behind(&self, set: Set) -> Set {
+        let (mut seen, mut to_see) = (set, set);
+        while to_see != 0 {
+            let index = to_see.trailing_zeros() as usize;
+            to_see &= to_see - 1;
+            for parked in self.lane(index).queue.lock().expect("no job panics under this lock").iter() {
+                to_see |= parked.held & !seen;
+                seen |= parked.held;
+            }
+        }
+        seen
+    }
+
+    /// Takes what `parked` still lacks, the gate first and then in ascending order.
     #[inline]
     fn acquire(&self, mut parked: Parked<J>, capacity: usize) -> Acquired<J> {
         for index in members(parked.wanted & !parked.held) {
-            let mailbox = &self.boxes[index];
-            if !mailbox.hold_within(self.spins) {
+            let lane = self.lane(index);
+            if !lane.hold_within(self.spins) {
                 let is_holding = parked.held != 0;
-                match mailbox.park(parked, capacity) {
+                match lane.park(parked, capacity) {
                     Acquired::All(back) => parked = back,
                     other @ (Acquired::Waiting | Acquired::Full(_)) => {
                         let is_full = matches!(other, Acquired::Full(_));
@@ -194,12 +224,12 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
         while to_release != 0 {
             let index = to_release.trailing_zeros() as usize;
             to_release &= to_release - 1;
-            let Some(mut parked) = self.boxes[index].release() else { continue };
+            let Some(mut parked) = self.lane(index).release() else { continue };
             parked.held |= 1 << index;
             // It was accepted once: no capacity stops it now.
             match self.acquire(parked, usize::MAX) {
                 Acquired::All(parked) => {
-                    let mut held = Held { owner: self, set: parked.wanted };
+                    let mut held = Held::new(self, parked.wanted);
                     parked.job.run(&mut held);
                     to_release |= std::mem::take(&mut held.set);
                 }
@@ -210,16 +240,25 @@ impl<S: Send, J: Job<S>> Mailboxes<S, J> {
     }
 }
 
-/// The indices in a set, ascending.
+/// The indices in a set: the gate's, then ascending.
+#[inline]
 fn members(mut set: Set) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
+        if set & GATE != 0 {
+            set &= !GATE;
+            return Some(MAILBOXES_MAX);
+        }
         let index = (set != 0).then(|| set.trailing_zeros() as usize)?;
         set &= set - 1;
         Some(index)
     })
 }
 
-impl<S, J> Mailbox<S, J> {
+impl<J> Lane<J> {
+    fn new() -> Self {
+        Self { state: AtomicU8::new(IDLE), queue: Mutex::new(VecDeque::new()) }
+    }
+
     #[inline]
     fn hold(&self) -> bool {
         self.state.compare_exchange(IDLE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -273,11 +312,11 @@ impl<S, J> Mailbox<S, J> {
     }
 
     /// Takes the waiting jobs that `pick` picks; the mailbox is held by the caller.
-    fn pick(&self, pick: &mut impl FnMut(&J) -> bool) -> Vec<Parked<J>> {
+    fn pick(&self, mut pick: impl FnMut(&Parked<J>) -> bool) -> Vec<Parked<J>> {
         let mut queue = self.queue.lock().expect("no job panics under this lock");
         let mut picked = Vec::new();
         for parked in std::mem::take(&mut *queue) {
-            if pick(&parked.job) {
+            if pick(&parked) {
                 picked.push(parked);
             } else {
                 queue.push_back(parked);
@@ -297,6 +336,7 @@ pub struct Detached {
     /// Where the mailboxes are, to tell them from others.
     owner: usize,
     set: Set,
+    borrowed: Set,
 }
 
 impl Detached {
@@ -311,26 +351,58 @@ impl Detached {
 pub struct Held<'a, S: Send, J: Job<S>> {
     owner: &'a Mailboxes<S, J>,
     set: Set,
+    /// Held by jobs that wait for what is held here, and used meanwhile.
+    borrowed: Set,
 }
 
-impl<S: Send, J: Job<S>> Held<'_, S, J> {
-    /// The actors that are held.
+impl<'a, S: Send, J: Job<S>> Held<'a, S, J> {
+    #[inline]
+    fn new(owner: &'a Mailboxes<S, J>, set: Set) -> Self {
+        Self { owner, set, borrowed: 0 }
+    }
+
+    /// The actors that may be used: those held, and those borrowed.
     #[must_use]
+    #[inline]
     pub fn set(&self) -> Set {
-        self.set
+        (self.set | self.borrowed) & !GATE
+    }
+
+    /// The same with the gate, if that is held.
+    #[must_use]
+    #[inline]
+    pub fn set_with_gate(&self) -> Set {
+        self.set | self.borrowed
+    }
+
+    /// The actors that are borrowed.
+    #[must_use]
+    pub fn borrowed(&self) -> Set {
+        self.borrowed
     }
 
     /// Takes further actors if all of them are idle; never waits, so the order in which others take theirs does not matter. Whether
-    /// they are held now.
+    /// they may be used now.
     pub fn try_extend(&mut self, wanted: Set) -> bool {
-        let Some(mut more) = self.owner.try_hold(wanted & !self.set) else { return false };
+        let Some(mut more) = self.owner.try_hold(wanted & !self.set_with_gate()) else { return false };
         self.set |= std::mem::take(&mut more.set);
         true
     }
 
+    /// Borrows what is held by jobs that cannot move before this hold ends, and takes of the rest what is idle. Whether all that
+    /// is wanted may be used now.
+    pub fn try_borrow(&mut self, wanted: Set) -> bool {
+        for index in members(wanted & !self.set_with_gate()) {
+            self.try_extend(1 << index);
+        }
+        self.borrowed |= self.owner.waiting_behind(self.set_with_gate()) & !self.set;
+        wanted & !self.set_with_gate() == 0
+    }
+
     /// The same hold without its borrow; this value holds nothing any more.
     pub fn detach(&mut self) -> Detached {
-        Detached { owner: self.owner.boxes.as_ptr().addr(), set: std::mem::take(&mut self.set) }
+        let (set, borrowed) = (std::mem::take(&mut self.set), std::mem::take(&mut self.borrowed));
+        Detached { owner: self.owner.boxes.as_ptr().addr(), set, borrowed }
     }
 
     /// Holds, besides, what was detached.
@@ -340,6 +412,7 @@ impl<S: Send, J: Job<S>> Held<'_, S, J> {
     pub fn absorb(&mut self, detached: Detached) {
         let mut other = self.owner.attach(detached);
         self.set |= std::mem::take(&mut other.set);
+        self.borrowed |= other.borrowed;
     }
 
     /// The state of actor `index`.
@@ -348,9 +421,10 @@ impl<S: Send, J: Job<S>> Held<'_, S, J> {
     /// When that actor is not held.
     #[inline]
     pub fn get(&mut self, index: usize) -> &mut S {
-        assert!(self.set & (1 << index) != 0, "actor {index} is not held");
+        assert!((self.set | self.borrowed) & !GATE & (1 << index) != 0, "actor {index} is not held");
         // SAFETY: the bit in `set` was put there by winning IDLE -> HELD (or by being handed the mailbox in `release`), and goes only
-        // when this value does; the borrow of `self` keeps it to one reference at a time.
+        // when this value does. A bit in `borrowed` belongs to a job in the queue of an actor of `set` or of another such job: it is
+        // taken out of there only by this value's end, after it is used. The borrow of `self` keeps it to one reference at a time.
         unsafe { &mut *self.owner.boxes[index].content.get() }
     }
 }

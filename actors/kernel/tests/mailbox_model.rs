@@ -1,4 +1,5 @@
-//! Model check of the mailbox: random schedules of threads that take one, two or all of three actors.
+//! Model check of the mailbox: random schedules of threads that take one, two or all of three actors, and of threads that come through
+//! the gate, hold one or two, and want the others in the middle.
 //!
 //! `tests/model/run`, which is `cargo test -p simurgh-kernel --features model-check --test mailbox_model`; `SIMURGH_SCHEDULES` sets how many.
 #![cfg(feature = "model-check")]
@@ -7,7 +8,7 @@ use shuttle::scheduler::PctScheduler;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
-use simurgh_kernel::mailbox::{Entered, Held, Job, Mailboxes};
+use simurgh_kernel::mailbox::{Detached, Entered, GATE, Held, Job, Mailboxes};
 
 /// An actor's state. `inside` finds two holders at a time, `seen` the order in which each sender's jobs ran.
 #[derive(Default)]
@@ -21,6 +22,8 @@ struct Add {
     sender: usize,
     number: usize,
     wanted: u64,
+    /// What it wants once it has changed the first.
+    more: u64,
     done: Arc<AtomicUsize>,
     back: Arc<Back>,
 }
@@ -29,19 +32,29 @@ struct Add {
 #[derive(Default)]
 struct Back {
     jobs: Mutex<usize>,
+    /// A job that could not be run to its end where it was.
+    begun: Mutex<Option<(Box<Add>, Detached)>>,
     came: Condvar,
 }
 
 impl Add {
     /// Changes every actor that it wants, with a chance for others to run in between.
-    fn apply(&self, held: &mut Held<'_, State, Add>) {
-        let wanted: Vec<usize> = (0..3).filter(|index| self.wanted & (1 << index) != 0).collect();
-        for index in &wanted {
-            assert!(!std::mem::replace(&mut held.get(*index).inside, true), "two holders of one actor");
+    fn begin(wanted: u64, held: &mut Held<'_, State, Add>) {
+        for index in indices(wanted) {
+            assert!(!std::mem::replace(&mut held.get(index).inside, true), "two holders of one actor");
         }
+    }
+
+    fn apply(&self, held: &mut Held<'_, State, Add>) {
+        Self::begin(self.wanted, held);
         thread::yield_now();
-        for index in &wanted {
-            let state = held.get(*index);
+        while self.more != 0 && !held.try_extend(self.more) && !held.try_borrow(self.more) {
+            thread::yield_now();
+        }
+        Self::begin(self.more, held);
+        thread::yield_now();
+        for index in indices(self.wanted | self.more) {
+            let state = held.get(index);
             state.sum += 1;
             state.seen.push((self.sender, self.number));
             state.inside = false;
@@ -50,25 +63,40 @@ impl Add {
     }
 }
 
+fn indices(set: u64) -> impl Iterator<Item = usize> {
+    (0..3).filter(move |index| set & (1 << index) != 0)
+}
+
 impl Job<State> for Add {
     fn run(self: Box<Self>, held: &mut Held<'_, State, Self>) {
-        self.apply(held);
+        let back = self.back.clone();
+        if self.more == 0 {
+            self.apply(held);
+        } else {
+            // It may have to wait, which who runs it must not: it goes on by itself, with what it holds.
+            *back.begun.lock().expect("not poisoned") = Some((self, held.detach()));
+        }
         // Only now may the sender send its next job.
-        *self.back.jobs.lock().expect("not poisoned") += 1;
-        self.back.came.notify_one();
+        *back.jobs.lock().expect("not poisoned") += 1;
+        back.came.notify_one();
     }
 }
 
 const JOBS: usize = 3;
 
 /// One sender: each job after the one before has come back, as a connection does it.
-fn send(sender: usize, boxes: &Mailboxes<State, Add>, done: &Arc<AtomicUsize>) {
+fn send(sender: usize, greedy: std::ops::Range<usize>, boxes: &Mailboxes<State, Add>, done: &Arc<AtomicUsize>) {
     let back = Arc::new(Back::default());
     for number in 0..JOBS {
-        let wanted = [0b001, 0b110, 0b111, 0b101, 0b010][(sender * JOBS + number) % 5];
-        let mut job = Box::new(Add { sender, number, wanted, done: done.clone(), back: back.clone() });
+        let choice = sender * JOBS + number;
+        let (wanted, more) = match greedy.contains(&sender) {
+            false => ([0b001, 0b110, 0b111, 0b101, 0b010][choice % 5], 0),
+            true => [(0b100, 0b001), (0b001, 0b110), (0b110, 0b001), (0b010, 0b101)][choice % 4],
+        };
+        let through = if more == 0 { wanted } else { wanted | GATE };
+        let mut job = Box::new(Add { sender, number, wanted, more, done: done.clone(), back: back.clone() });
         loop {
-            match boxes.enter(wanted, job) {
+            match boxes.enter(through, job) {
                 Entered::Here(mut held, job) => {
                     job.apply(&mut held);
                     break;
@@ -76,6 +104,9 @@ fn send(sender: usize, boxes: &Mailboxes<State, Add>, done: &Arc<AtomicUsize>) {
                 Entered::Queued => {
                     let jobs = back.jobs.lock().expect("not poisoned");
                     *back.came.wait_while(jobs, |jobs| *jobs == 0).expect("not poisoned") -= 1;
+                    if let Some((job, detached)) = back.begun.lock().expect("not poisoned").take() {
+                        job.apply(&mut boxes.attach(detached));
+                    }
                     break;
                 }
                 Entered::Full(refused) => {
@@ -87,14 +118,14 @@ fn send(sender: usize, boxes: &Mailboxes<State, Add>, done: &Arc<AtomicUsize>) {
     }
 }
 
-fn scenario(senders: usize, capacity: usize, spins: u32) {
+fn scenario(senders: usize, greedy: std::ops::Range<usize>, capacity: usize, spins: u32) {
     let states = (0..3).map(|_| State::default()).collect();
     let boxes = Arc::new(Mailboxes::<State, Add>::new(states, capacity, spins));
     let done = Arc::new(AtomicUsize::new(0));
     let threads: Vec<_> = (0..senders)
         .map(|sender| {
-            let (boxes, done) = (boxes.clone(), done.clone());
-            thread::spawn(move || send(sender, &boxes, &done))
+            let (boxes, done, greedy) = (boxes.clone(), done.clone(), greedy.clone());
+            thread::spawn(move || send(sender, greedy, &boxes, &done))
         })
         .collect();
     for thread in threads {
@@ -124,12 +155,18 @@ fn seed() -> u64 {
 
 #[test]
 fn model_every_job_runs_once_alone_and_in_order() {
-    shuttle::check_random_with_seed(|| scenario(3, 8, 0), seed(), schedules() / 2);
+    shuttle::check_random_with_seed(|| scenario(3, 0..0, 8, 0), seed(), schedules() / 4);
     let by_priority = PctScheduler::new_from_seed(seed(), 3, schedules() / 4);
-    shuttle::Runner::new(by_priority, shuttle::Config::default()).run(|| scenario(3, 8, 0));
+    shuttle::Runner::new(by_priority, shuttle::Config::default()).run(|| scenario(3, 0..0, 8, 0));
 }
 
 #[test]
 fn model_a_full_queue_loses_nothing() {
-    shuttle::check_random_with_seed(|| scenario(4, 1, 0), seed(), schedules() / 4);
+    shuttle::check_random_with_seed(|| scenario(4, 0..0, 1, 0), seed(), schedules() / 4);
+}
+
+#[test]
+fn model_who_wants_more_gets_it_and_nobody_waits_for_ever() {
+    shuttle::check_random_with_seed(|| scenario(3, 0..1, 8, 0), seed(), schedules() / 8);
+    shuttle::check_random_with_seed(|| scenario(4, 1..3, 8, 0), seed(), schedules() / 8);
 }

@@ -31,13 +31,28 @@ pub enum LogLevel {
     Warning,
 }
 
+/// Why a command has not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// The text for a command that a script may not run, or not now.
+    Refused(String),
+    /// The script is to end here, whatever it would do about it.
+    Ends,
+}
+
+impl From<&str> for CallError {
+    fn from(text: &str) -> Self {
+        Self::Refused(text.into())
+    }
+}
+
 /// What a script may ask of the server while it runs.
 pub trait Host {
     /// Runs a command and appends its reply, an error too, as `protocol` writes it.
     ///
     /// # Errors
-    /// The text for a command that a script may not run, or not now.
-    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String>;
+    /// [`CallError`].
+    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], CallError>;
 
     /// Writes a line into the server's log.
     fn log(&mut self, level: LogLevel, text: &[u8]);

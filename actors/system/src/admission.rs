@@ -12,9 +12,9 @@ use simurgh_protocol::{Args, CommandError};
 /// Whether a pause of writes holds a command back. Messages are among it: replicas pass them on; and scripts, unless they
 /// only read; and PFCOUNT, which may keep its count in the key.
 pub(crate) fn may_write(command: Command) -> bool {
-    use ConnectionCommand::{Eval, Evalsha, Publish, Spublish};
+    use ConnectionCommand::{Eval, Evalsha, Fcall, Publish, Spublish};
     command.spec().flags.intersects(CommandFlags::WRITE | CommandFlags::MAY_REPLICATE)
-        || [Publish, Spublish, Eval, Evalsha].iter().any(|other| command == Command::Connection(*other))
+        || [Publish, Spublish, Eval, Evalsha, Fcall].iter().any(|other| command == Command::Connection(*other))
         || command == Command::Data(DataCommand::Pfcount)
 }
 
@@ -91,7 +91,12 @@ impl Client {
         if command.spec().flags.contains(CommandFlags::NO_MULTI) {
             return Err(CommandError::Text("ERR Command not allowed inside a transaction"));
         }
-        let (_, shards) = crate::request::place(command, args, &self.node.layout);
+        // A script in a transaction could neither wait for more shards nor begin again.
+        let shards = if crate::commands::runs_script(command) {
+            self.node.shards.all()
+        } else {
+            crate::request::place(command, args, &self.node.layout).1
+        };
         if let Some(transaction) = &mut self.transaction {
             transaction.push(command, args, shards);
             self.reply.simple("QUEUED");

@@ -65,6 +65,10 @@ pub struct Client {
     pub executing: Option<usize>,
     /// A script of it runs.
     pub(crate) in_script: bool,
+    /// The script has ended early, with nothing done, and is to run again with all shards.
+    pub(crate) restarts: bool,
+    /// The next request is such a script.
+    pub(crate) wants_all: bool,
     /// It runs in a fiber, so that a script may.
     pub(crate) in_turns: bool,
     /// What it watches.
@@ -207,6 +211,8 @@ impl Client {
             transaction: None,
             executing: None,
             in_script: false,
+            restarts: false,
+            wants_all: false,
             in_turns: false,
             watch: Watch::default(),
             no_touch: false,
@@ -260,6 +266,7 @@ impl Client {
         self.refresh();
         let limits = self.limits();
         self.incoming.parse(&self.node.layout, limits);
+        self.node.scripting.widen(&mut self.incoming, &self.node.layout);
     }
 
     /// Looks whether there is a newer configuration.
@@ -279,7 +286,7 @@ impl Client {
 
     /// Executes requests for as long as the shards that are held are those needed.
     pub(crate) fn run_held(&mut self, held: &mut Held<'_, Shard, Self>) {
-        let set = held.set();
+        let set = held.set_with_gate();
         let reply_start = self.reply.len();
         let max = self.live.config.max_memory_bytes as usize;
         // The log is switched on with all shards held: whoever holds one knows whether it is.
@@ -313,6 +320,9 @@ impl Client {
                 break;
             }
             if !self.step(incoming, next, &mut HeldShards(held)) {
+                if self.wants_all {
+                    incoming.widen_next(&self.node.layout);
+                }
                 break;
             }
             incoming.advance();
@@ -371,6 +381,11 @@ impl Client {
                 Ok(Some(command)) if may_walk(command) && self.begins_walk(command, &args, shards) => {}
                 Ok(Some(command)) => {
                     self.call(command, &args, incoming.raw(next), next.first_hash, shards);
+                    if std::mem::take(&mut self.restarts) {
+                        self.node.scripting.learn_wide(&args, &self.node.layout);
+                        self.wants_all = true;
+                        return false;
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => self.refuse(next.found, &error),
@@ -383,6 +398,7 @@ impl Client {
         self.follow_up();
         self.forget_caching(next.found);
         self.room = Room::Unknown;
+        self.wants_all = false;
         true
     }
 
@@ -427,6 +443,10 @@ impl Client {
                 self.finish(mark, result)
             }
         };
+        if self.restarts {
+            self.commands -= 1;
+            return;
+        }
         if !succeeded {
             self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
         }

@@ -3,7 +3,9 @@
 //! A batch is parsed as a whole before any of it runs, so that keys can be hashed and their memory fetched ahead. Inline
 //! requests are rewritten as multibulk ones into a buffer beside, so that everything behind sees one form.
 
+use crate::admission::may_write;
 use crate::commands::runs_script;
+use simurgh_kernel::mailbox::GATE;
 use simurgh_protocol::Args;
 use simurgh_protocol::command::{BeginSearch, Command, CommandSpec, KeyRange, Lookup, Shards, keys, lookup};
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
@@ -144,6 +146,23 @@ impl Incoming {
         &self.requests[self.next.min(self.requests.len())..]
     }
 
+    /// Gives the next request all shards.
+    pub fn widen_next(&mut self, layout: &Layout) {
+        if let Some(prepared) = self.requests.get_mut(self.next) {
+            prepared.shards = all(layout);
+        }
+    }
+
+    /// Gives those requests all shards that `is_wide` says need them.
+    pub fn widen(&mut self, layout: &Layout, is_wide: impl Fn(&Args<'_>) -> bool) {
+        for at in self.next..self.requests.len() {
+            let prepared = self.requests[at];
+            if prepared.is_script && is_wide(&self.args(&prepared)) {
+                self.requests[at].shards = all(layout);
+            }
+        }
+    }
+
     /// Whether nothing has been received that is not executed.
     pub fn is_at_rest(&self) -> bool {
         self.buffer.is_empty() && self.peek().is_none() && self.error.is_none()
@@ -259,7 +278,8 @@ impl Incoming {
     }
 }
 
-/// As [`place`], for a request that runs by itself: what walks through the keyspace needs one shard after the other.
+/// As [`place`], for a request that runs by itself: what walks through the keyspace needs one shard after the other, and a script that
+/// may yet want more than the shards of its keys has to come through the gate.
 #[inline]
 fn place_first(command: Command, args: &Args<'_>, layout: &Layout) -> (Option<u64>, u64) {
     if let Command::Data(data) = command
@@ -267,7 +287,9 @@ fn place_first(command: Command, args: &Args<'_>, layout: &Layout) -> (Option<u6
     {
         return (None, 1 << shard);
     }
-    place(command, args, layout)
+    let (first_hash, shards) = place(command, args, layout);
+    let may_want_more = shards != all(layout) && runs_script(command) && may_write(command);
+    (first_hash, if may_want_more { shards | GATE } else { shards })
 }
 
 /// The hash of a command's first key (when that is argument 1), and the shards that it needs.

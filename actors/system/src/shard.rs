@@ -25,6 +25,18 @@ impl Shards for HeldShards<'_, '_> {
     fn shard(&mut self, index: usize) -> &mut Shard {
         self.0.get(index)
     }
+
+    fn held(&self) -> u64 {
+        self.0.set_with_gate()
+    }
+
+    fn borrowed(&self) -> u64 {
+        self.0.borrowed()
+    }
+
+    fn try_take(&mut self, wanted: u64, may_borrow: bool) -> bool {
+        self.0.try_extend(wanted) || (may_borrow && self.0.try_borrow(wanted))
+    }
 }
 
 /// How often a busy shard is tried in turns with others before a moment's sleep: a script may hold it for long.

@@ -144,7 +144,7 @@ rows! {
     /// How many threads serve clients; 0 means one for each core.
     Threads => integer("threads", "0", Bounds::new(0, 1024)).start_only();
     /// Into how many shards the keys are divided; 0 means the default for the number of threads.
-    Shards => integer("shards", "0", Bounds::new(0, 64)).start_only();
+    Shards => integer("shards", "0", Bounds::new(0, 63)).start_only();
     /// Write the append-only file through io_uring where the kernel allows it. Plain system calls were faster on every disk
     /// measured so far: the kernel hands a ring's sync to a worker thread.
     LogIoUring => switch("log-io-uring", "no").start_only();

@@ -1,10 +1,10 @@
 //! `redis.*`: what a script may ask of the server (<https://redis.io/docs/latest/develop/programmability/lua-api/>).
 
 use super::number::{format_argument, format_g};
-use super::raise::{command_error, error_table};
+use super::raise::{Raised, command_error, error_table};
 use super::{Shared, reply};
-use crate::{Host, LogLevel, sha1_hex};
-use mlua::{Lua, MultiValue, Table, Value};
+use crate::{CallError, Host, LogLevel, sha1_hex};
+use mlua::{Error, Lua, MultiValue, Table, Value};
 use simurgh_protocol::Args;
 use simurgh_protocol::command::{Lookup, lookup};
 use simurgh_protocol::resp::decode::{Value as Answer, decode};
@@ -72,7 +72,11 @@ pub(super) fn call(
     let protocol = shared.protocol.get();
     let answer = match host.call(&args, protocol) {
         Ok(bytes) => decode(bytes),
-        Err(text) => return fail(text.as_bytes()),
+        Err(CallError::Refused(text)) => return fail(text.as_bytes()),
+        Err(CallError::Ends) => {
+            shared.is_killed.set(true);
+            return Err(Error::external(Raised::Killed));
+        }
     };
     match answer {
         Ok(Some((Answer::Error(text), _))) => fail(&text),

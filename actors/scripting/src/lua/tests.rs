@@ -12,7 +12,7 @@ struct Server {
 }
 
 impl Host for Server {
-    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String> {
+    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], CallError> {
         let mut reply = Reply::new(protocol);
         match args.at(0) {
             b"echo" => reply.bulk(args.at(1)),

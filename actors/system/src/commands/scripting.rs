@@ -73,7 +73,7 @@ fn evaluate_kept(
 /// Monitors are shown the script before its commands.
 fn show_monitors(client: &mut Client, args: &Args<'_>, is_ro: bool, is_kept: bool) {
     use simurgh_protocol::command::{Command, ConnectionCommand};
-    if client.node.monitor_count.load(Relaxed) > 0 {
+    if client.node.monitor_count.load(Relaxed) > 0 && !client.wants_all {
         let command = match (is_kept, is_ro) {
             (false, false) => ConnectionCommand::Eval,
             (false, true) => ConnectionCommand::EvalRo,

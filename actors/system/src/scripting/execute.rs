@@ -25,7 +25,7 @@ pub(crate) fn execute(
         Callable::Script { .. } => None,
         Callable::Function { name, .. } => Some(FunctionCall::new(name, keys, args)),
     };
-    let watcher = Rc::new(Watcher::new(client, call, node.shards.all()));
+    let watcher = Rc::new(Watcher::new(client, call, shards.held()));
     let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;
     let run = Run { callable, keys, args, seed, watch: watcher.clone() };
     let mut reply = Reply::new(client.reply.protocol());
@@ -39,9 +39,11 @@ pub(crate) fn execute(
         Callable::Script { .. } => (Engines::Scripts, &node.scripting.engine_bytes),
         Callable::Function { .. } => (Engines::Functions, &node.scripting.function_engine_bytes),
     };
+    let mut restarts = false;
     let outcome = with_engine(&node, which, |engine| {
         let mut host = ScriptHost::new(client, shards, rules, watcher);
         let ended = engine.run(&run, &mut host, &mut reply);
+        restarts = host.restarts;
         engine_bytes.store(engine.memory() as u64, Relaxed);
         ended.map_err(|text| CommandError::Repeats(text.into()))
     });
@@ -49,6 +51,10 @@ pub(crate) fn execute(
     (client.executing, client.database) = (executing, database);
     if executing.is_none() {
         client.effects().end_transaction();
+    }
+    client.restarts = restarts;
+    if restarts {
+        return Ok(());
     }
     outcome?;
     client.reply.buffer().extend_from_slice(reply.bytes());

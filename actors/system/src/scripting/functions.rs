@@ -11,7 +11,7 @@ use crate::node::Node;
 use simurgh_kernel::time;
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, CommandError};
-use simurgh_scripting::{Function, HeaderError, Host, Library, LogLevel, ScriptEngine, Watch};
+use simurgh_scripting::{CallError, Function, HeaderError, Host, Library, LogLevel, ScriptEngine, Watch};
 use simurgh_storage::rdb::functions::FunctionsError;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -252,7 +252,7 @@ impl Watch for Deadline {
 struct Loading;
 
 impl Host for Loading {
-    fn call(&mut self, _args: &Args<'_>, _protocol: Protocol) -> Result<&[u8], String> {
+    fn call(&mut self, _args: &Args<'_>, _protocol: Protocol) -> Result<&[u8], CallError> {
         Err("ERR no command can be called while a library is loaded".into())
     }
 

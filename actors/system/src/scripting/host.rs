@@ -4,10 +4,10 @@
 
 use super::Watcher;
 use crate::client::Client;
-use simurgh_protocol::command::{CommandFlags, Lookup, check_arity, lookup};
+use simurgh_protocol::command::{Command, CommandFlags, Lookup, check_arity, lookup};
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
-use simurgh_scripting::{Host, LogLevel, Watch};
+use simurgh_scripting::{CallError, Host, LogLevel, Watch};
 use simurgh_storage::Shards;
 use std::rc::Rc;
 
@@ -31,23 +31,27 @@ pub(crate) struct Rules {
 
 /// The server, as a script sees it.
 pub(crate) struct ScriptHost<'a> {
-    client: &'a mut Client,
-    shards: &'a mut dyn Shards,
+    pub(super) client: &'a mut Client,
+    pub(super) shards: &'a mut dyn Shards,
     rules: Rules,
-    watcher: Rc<Watcher>,
+    pub(super) watcher: Rc<Watcher>,
     reply: Reply,
     /// Commands since the last look at the watcher.
     calls: u32,
+    /// It has done what others may notice.
+    pub(super) has_acted: bool,
+    /// It ends for want of shards, to run again with all.
+    pub(super) restarts: bool,
 }
 
 impl<'a> ScriptHost<'a> {
     /// For the script that `client` runs.
     pub fn new(client: &'a mut Client, shards: &'a mut dyn Shards, rules: Rules, watcher: Rc<Watcher>) -> Self {
-        Self { client, shards, rules, watcher, reply: Reply::default(), calls: 0 }
+        Self { client, shards, rules, watcher, reply: Reply::default(), calls: 0, has_acted: false, restarts: false }
     }
 
     /// Whether the command may run now.
-    fn admit(&self, args: &Args<'_>) -> Result<simurgh_protocol::command::Command, String> {
+    fn admit(&self, args: &Args<'_>) -> Result<Command, CallError> {
         let command = match lookup(args.at(0), args.get(1)) {
             Lookup::Found(command) => command,
             Lookup::MissingSubcommand(_) => return Err(WRONG_ARITY.into()),
@@ -66,7 +70,7 @@ impl<'a> ScriptHost<'a> {
         let node = &self.client.node;
         if flags.contains(CommandFlags::WRITE) && node.log.refuses() {
             let why = node.log.refusal().unwrap_or_default();
-            return Err(format!("MISCONF Errors writing to the AOF file: {why}"));
+            return Err(CallError::Refused(format!("MISCONF Errors writing to the AOF file: {why}")));
         }
         let needs_memory = flags.contains(CommandFlags::DENYOOM);
         if needs_memory && self.rules.has_no_room && !self.watcher.has_written() {
@@ -77,7 +81,7 @@ impl<'a> ScriptHost<'a> {
 }
 
 impl Host for ScriptHost<'_> {
-    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], String> {
+    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], CallError> {
         let command = self.admit(args)?;
         self.calls += 1;
         if self.calls == CALLS_PER_LOOK {
@@ -85,13 +89,19 @@ impl Host for ScriptHost<'_> {
             // One that is to end ends at its next instructions.
             let _ = self.watcher.is_killed();
         }
+        let (first_hash, wanted) = crate::request::place(command, args, &self.client.node.layout);
+        let lacking = wanted & !self.shards.held();
+        if lacking != 0 {
+            self.reach(lacking)?;
+        }
         if command.spec().flags.contains(CommandFlags::WRITE) {
             self.watcher.note_write();
         }
+        self.has_acted |= crate::admission::may_write(command);
         self.reply.truncate(0);
         self.reply.set_protocol(protocol);
         std::mem::swap(&mut self.client.reply, &mut self.reply);
-        self.client.call(command, args, None, None, self.shards);
+        self.client.call(command, args, None, first_hash, self.shards);
         std::mem::swap(&mut self.client.reply, &mut self.reply);
         Ok(self.reply.bytes())
     }

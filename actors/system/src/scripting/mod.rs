@@ -1,6 +1,6 @@
 //! Scripts on this node: the cache of their texts, the one that runs, and the engines.
 //!
-//! A script holds every shard while it runs, so it may touch any key, declared or not. Each core has engines of its own, made
+//! A script holds the shards of the keys that it names, and gets others when it touches their keys (`reach.rs`). Each core has engines of its own, made
 //! when scripts need them. A long script takes turns with everything else that its core does (`turns.rs`); what others may know of
 //! it, and ask of it, is in a few atomics (`running.rs`).
 
@@ -8,8 +8,10 @@ mod cache;
 mod execute;
 mod functions;
 mod host;
+mod reach;
 mod running;
 mod turns;
+mod wide;
 
 pub(crate) use cache::Cache;
 pub(crate) use execute::execute;
@@ -32,6 +34,8 @@ pub struct Scripting {
     cache: Mutex<Cache>,
     /// The script that runs.
     pub(crate) running: Running,
+    /// Scripts that take all shards.
+    wide: wide::Wide,
     /// Memory of the engine that ran last, in bytes.
     pub(crate) engine_bytes: AtomicU64,
     /// The same of those that run functions.

@@ -53,8 +53,10 @@ pub(crate) struct LongScript {
     call: Option<FunctionCall>,
     started_ns: u64,
     slow_after_ns: u64,
-    /// The shards that it holds.
+    /// The shards that it holds, and the gate.
     held: AtomicU64,
+    /// Those of them that it has borrowed.
+    borrowed: AtomicU64,
     has_written: AtomicBool,
     is_killed: AtomicBool,
     /// It runs for longer than `busy-reply-threshold`.
@@ -69,6 +71,11 @@ impl LongScript {
     /// The shards that it holds.
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Acquire)
+    }
+
+    /// Those of them that it has borrowed.
+    pub fn borrowed(&self) -> u64 {
+        self.borrowed.load(Ordering::Acquire)
     }
 
     /// Whether it has changed data.
@@ -128,10 +135,7 @@ impl Running {
 
     /// Looks how long the script runs; whether it makes the node busy.
     pub fn look(&self, script: &LongScript) -> bool {
-        if script.is_slow() {
-            return true;
-        }
-        if time::monotonic_ns().saturating_sub(script.started_ns) <= script.slow_after_ns {
+        if !script.is_slow() && time::monotonic_ns().saturating_sub(script.started_ns) <= script.slow_after_ns {
             return false;
         }
         let scripts = self.scripts();
@@ -211,6 +215,7 @@ pub(crate) struct Watcher {
     client: u64,
     call: Option<FunctionCall>,
     held: Cell<u64>,
+    borrowed: Cell<u64>,
     started_ns: u64,
     slow_after_ns: u64,
     has_written: Cell<bool>,
@@ -227,6 +232,7 @@ impl Watcher {
             client: client.shared.id,
             call,
             held: Cell::new(held),
+            borrowed: Cell::new(0),
             started_ns: time::monotonic_ns(),
             slow_after_ns: if slow_after_ms == 0 { u64::MAX } else { slow_after_ms.saturating_mul(1_000_000) },
             has_written: Cell::new(false),
@@ -247,8 +253,18 @@ impl Watcher {
         self.has_written.get()
     }
 
+    /// The script holds more than before.
+    pub fn note_held(&self, held: u64, borrowed: u64) {
+        self.held.set(held);
+        self.borrowed.set(borrowed);
+        if let Some(long) = self.long.get() {
+            long.held.store(held, Ordering::Release);
+            long.borrowed.store(borrowed, Ordering::Release);
+        }
+    }
+
     /// A slice is over: others have their turn, and then whoever resumes the fiber has looked how long it has been.
-    fn take_turns(&self) -> &LongScript {
+    pub fn take_turns(&self) -> &LongScript {
         let long = self.long.get_or_init(|| {
             let long = Arc::new(LongScript {
                 client: self.client,
@@ -256,6 +272,7 @@ impl Watcher {
                 started_ns: self.started_ns,
                 slow_after_ns: self.slow_after_ns,
                 held: AtomicU64::new(self.held.get()),
+                borrowed: AtomicU64::new(self.borrowed.get()),
                 has_written: AtomicBool::new(self.has_written.get()),
                 is_killed: AtomicBool::new(false),
                 is_slow: AtomicBool::new(false),
@@ -327,7 +344,7 @@ impl Client {
         let is_queued = self.transaction.is_some() && !crate::commands::runs_inside_multi(command);
         let wanted = if is_queued { next.shards } else { self.shards_wanted(next) };
         let all = self.node.shards.all();
-        if (wanted & busy == 0 && busy != all)
+        if (wanted & busy == 0 && busy & all != all)
             || self.walking.is_some()
             || command.spec().flags.contains(CommandFlags::ALLOW_BUSY)
         {
@@ -358,6 +375,7 @@ mod tests {
             started_ns: 0,
             slow_after_ns: 0,
             held: AtomicU64::new(6),
+            borrowed: AtomicU64::new(0),
             has_written: AtomicBool::new(false),
             is_killed: AtomicBool::new(false),
             is_slow: AtomicBool::new(false),

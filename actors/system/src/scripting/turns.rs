@@ -77,7 +77,7 @@ async fn go_on(node: Arc<Node>, shared: Arc<ClientShared>, mut fiber: Fiber<Ende
 /// Those that have queued for a slow script's shards are told what those are told who come now.
 fn turn_away(node: &Node, script: &LongScript) {
     let held = script.held();
-    let refused = node.shards.turn_away(held, |client| client.can_be_turned_away());
+    let refused = node.shards.turn_away(held, script.borrowed(), |client| client.can_be_turned_away());
     for mut client in refused {
         if let Some(next) = client.incoming.peek().copied() {
             client.refuse_as_busy(&next, held);
