@@ -1,7 +1,7 @@
 //! The engine through its seam: replies, errors, the sandbox and its limits.
 
 use super::*;
-use crate::{ScriptEngine, sha1_hex};
+use crate::{CallError, ScriptEngine, sha1_hex};
 use simurgh_protocol::Args;
 
 /// A server that knows ECHO and fails at everything else.
