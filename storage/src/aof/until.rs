@@ -114,7 +114,8 @@ impl Finder {
         match rest.first() {
             None => return Ok(false),
             Some(b'#') => {
-                let Some(line_feed) = memchr::memchr(b'\n', rest) else {
+                let window = &rest[..rest.len().min(LINE_BYTES_MAX)];
+                let Some(line_feed) = memchr::memchr(b'\n', window) else {
                     return if rest.len() < LINE_BYTES_MAX { Ok(false) } else { Err(UntilError::Line(offset)) };
                 };
                 self.take_annotation(line_feed + 1);
@@ -252,5 +253,8 @@ mod tests {
         assert_eq!(finder.feed(b"*1\r\n$4\r\nPING\r\n"), Ok(None));
         assert_eq!((finder.place().position(), finder.second()), (None, None));
         assert_eq!(Finder::new(Until::Second(5), 0).feed(&[b'#'; 200]), Err(UntilError::Line(0)));
+        // However much comes at once.
+        let long = [&[b'#'; 200][..], b"\n"].concat();
+        assert_eq!(Finder::new(Until::Second(5), 0).feed(&long), Err(UntilError::Line(0)));
     }
 }
