@@ -27,7 +27,7 @@ fuzz_target!(|text: &[u8]| {
     let Some(library) = library(text) else { return };
     assert!(is_name(library.name.as_bytes()));
     ENGINE.with_borrow_mut(|engine| {
-        engine.keep_libraries(&[]);
+        engine.keep_libraries(&std::collections::BTreeSet::new());
         let Ok(functions) = engine.load(&library, Patience::new(10), &mut Nothing) else { return };
         assert!(!functions.is_empty());
         let names: std::collections::BTreeSet<String> =

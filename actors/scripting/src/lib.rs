@@ -16,6 +16,7 @@ pub use script::{Script, ScriptFlags, ShebangError};
 
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Memory that an engine's state may take, in bytes: a script that builds more is ended.
@@ -115,7 +116,7 @@ pub trait ScriptEngine {
     fn load(&mut self, library: &Library, watch: Rc<dyn Watch>, host: &mut dyn Host) -> Result<Vec<Function>, Vec<u8>>;
 
     /// Forgets the libraries that are not among these.
-    fn keep_libraries(&mut self, ids: &[u64]);
+    fn keep_libraries(&mut self, ids: &BTreeSet<u64>);
 
     /// Runs a script or a function and writes its reply.
     ///

@@ -12,7 +12,7 @@ use crate::library::{Function as Registered, Library, is_name};
 use crate::{Host, ScriptFlags, Watch};
 use mlua::{Function, Lua, MultiValue, Table, Value};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 const WRONG_COUNT: &str = "ERR wrong number of arguments to redis.register_function";
@@ -37,8 +37,10 @@ const TOO_MANY: &str = "ERR too many functions in one library";
 /// So many functions one library may have: a loop at load time must not fill the memory with names.
 const FUNCTIONS_MAX: usize = 100_000;
 
-/// What a library has registered so far.
-type Registering = Rc<RefCell<Vec<(Registered, Function)>>>;
+const NOT_NOW: &str = "ERR redis.register_function can only be called on FUNCTION LOAD command";
+
+/// What a library has registered so far, while one is loaded.
+type Registering = Rc<RefCell<Option<Vec<(Registered, Function)>>>>;
 
 /// The functions that a state knows.
 pub(super) struct Libraries {
@@ -69,7 +71,7 @@ impl Libraries {
     }
 
     /// Forgets those that are not among `ids`.
-    pub fn keep(&mut self, ids: &[u64]) {
+    pub fn keep(&mut self, ids: &BTreeSet<u64>) {
         self.loaded.retain(|id, _| ids.contains(id));
     }
 }
@@ -101,7 +103,7 @@ impl LuaEngine {
             .parse(library.body(), "@user_function", Some(&self.libraries.environment))
             .map_err(|fault| [b"ERR Error compiling function: ", &*fault].concat())?;
         self.prepare(watch, 0);
-        self.libraries.registering.borrow_mut().clear();
+        *self.libraries.registering.borrow_mut() = Some(Vec::new());
         let ended = self.libraries.load.call::<(bool, Value)>(chunk);
         let fault = match ended {
             Ok((true, _)) => None,
@@ -110,7 +112,7 @@ impl LuaEngine {
         };
         let is_late = self.shared.is_killed.get();
         self.tidy_up(host);
-        let registered = std::mem::take(&mut *self.libraries.registering.borrow_mut());
+        let registered = self.libraries.registering.borrow_mut().take().unwrap_or_default();
         if let Some(fault) = fault {
             let fault = if is_late { b"ERR FUNCTION LOAD timeout".to_vec() } else { fault };
             return Err([b"ERR Error registering functions: ", &*fault].concat());
@@ -131,6 +133,8 @@ impl LuaEngine {
 
 /// `redis.register_function(name, callback)` or `redis.register_function{function_name=..., callback=..., ...}`.
 fn register(into: &Registering, args: &MultiValue) -> Result<(), &'static str> {
+    let mut all = into.try_borrow_mut().map_err(|_| NOT_NOW)?;
+    let all = all.as_mut().ok_or(NOT_NOW)?;
     let (info, callback) = match (args.front(), args.get(1), args.len()) {
         (Some(Value::Table(named)), None, 1) => read_named(named)?,
         (Some(_), None, 1) => return Err(NOT_A_TABLE),
@@ -141,7 +145,6 @@ fn register(into: &Registering, args: &MultiValue) -> Result<(), &'static str> {
         }
         _ => return Err(WRONG_COUNT),
     };
-    let mut all = into.try_borrow_mut().map_err(|_| EXISTS)?;
     if all.len() >= FUNCTIONS_MAX {
         return Err(TOO_MANY);
     }

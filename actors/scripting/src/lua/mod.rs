@@ -24,7 +24,7 @@ use raise::Raised;
 use simurgh_protocol::Reply;
 use simurgh_protocol::resp::Protocol;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Instructions between two looks at the watch.
@@ -246,7 +246,7 @@ impl ScriptEngine for LuaEngine {
         self.load_library(library, watch, host)
     }
 
-    fn keep_libraries(&mut self, ids: &[u64]) {
+    fn keep_libraries(&mut self, ids: &BTreeSet<u64>) {
         self.libraries.keep(ids);
     }
 

@@ -6,7 +6,7 @@
 use super::scripting::rules;
 use crate::client::Client;
 use crate::node::Node;
-use crate::scripting::{Collision, Kind, Libraries, LibraryError, NotKilled, Patience, Policy, execute};
+use crate::scripting::{Collision, Kind, Libraries, LibraryError, NotKilled, Patience, Policy, execute, register};
 use simurgh_protocol::command::replies::help as write_help;
 use simurgh_protocol::command::{Command, ConnectionCommand, check_arity};
 use simurgh_protocol::number::parse_i64;
@@ -108,10 +108,11 @@ fn changed(client: &mut Client, args: &Args<'_>) {
 pub fn load(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> Result<(), CommandError> {
     let collision = collision(args)?;
     let node = client.node.clone();
-    let mut libraries = node.scripting.libraries().clone();
-    let loaded = libraries.load(&node, args.at(args.len() - 1), collision, Patience::Usual);
-    let name = loaded.map_err(|error| error.reply())?;
-    *node.scripting.libraries() = libraries;
+    let library = node.scripting.libraries().read(&node, args.at(args.len() - 1), collision);
+    let mut library = library.map_err(|error| error.reply())?;
+    library.functions = register(&node, &library, Patience::Usual).map_err(|error| error.reply())?;
+    let name = library.name.clone();
+    node.scripting.libraries().add(library, collision).map_err(|error| error.reply())?;
     changed(client, args);
     client.reply.bulk(name.as_bytes());
     Ok(())
@@ -145,6 +146,7 @@ pub fn flush(client: &mut Client, args: &Args<'_>, _shards: &mut dyn Shards) -> 
         return Err(CommandError::Text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
     }
     client.node.scripting.libraries().flush();
+    client.node.scripting.function_engine_bytes.store(0, Relaxed);
     changed(client, args);
     client.reply.ok();
     Ok(())
@@ -299,7 +301,7 @@ pub(crate) fn replay(
         libraries.delete(args.at(2))
     } else if is(FunctionLoad) {
         match collision(args) {
-            Ok(collision) => libraries.load(node, args.at(args.len() - 1), collision, Patience::Endless).map(|_| ()),
+            Ok(collision) => libraries.load(node, args.at(args.len() - 1), collision, Patience::Endless),
             Err(error) => return Some(Err(error)),
         }
     } else {

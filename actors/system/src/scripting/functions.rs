@@ -73,7 +73,7 @@ pub(crate) struct Libraries {
     by_name: BTreeMap<Box<str>, Arc<Library>>,
     /// The functions by their names in small letters.
     functions: BTreeMap<Box<str>, (Arc<Library>, usize)>,
-    /// Grows with each change.
+    /// Grows whenever a library goes, so that engines know when to forget some.
     pub generation: u64,
 }
 
@@ -102,7 +102,8 @@ impl Libraries {
         self.all().map(|library| library.memory()).sum()
     }
 
-    fn add(&mut self, library: Library, collision: Collision) -> Result<(), LibraryError> {
+    /// Adds a library whose functions are known.
+    pub fn add(&mut self, library: Library, collision: Collision) -> Result<(), LibraryError> {
         if self.by_name.contains_key(&library.name) && collision == Collision::Refuse {
             return Err(LibraryError::Exists(library.name.clone()));
         }
@@ -118,13 +119,14 @@ impl Libraries {
             self.functions.insert(function.name.to_ascii_lowercase().into(), (library.clone(), index));
         }
         self.by_name.insert(library.name.clone(), library);
-        self.generation += 1;
         Ok(())
     }
 
     fn take(&mut self, name: &str) -> Option<Arc<Library>> {
         let taken = self.by_name.remove(name)?;
-        self.functions.retain(|_, (library, _)| library.id != taken.id);
+        for function in &taken.functions {
+            self.functions.remove(function.name.to_ascii_lowercase().as_str());
+        }
         self.generation += 1;
         Some(taken)
     }
@@ -140,23 +142,27 @@ impl Libraries {
         *self = Self { generation: self.generation + 1, ..Self::default() };
     }
 
-    /// Runs a text and adds the library that it makes; returns its name.
+    /// The library that a text is, if it may come; its functions are not known yet.
+    pub fn read(&self, node: &Node, source: &[u8], collision: Collision) -> Result<Library, LibraryError> {
+        let id = node.scripting.next_library.fetch_add(1, Relaxed);
+        let library = Library::new(id, source)?;
+        if self.by_name.contains_key(&library.name) && collision == Collision::Refuse {
+            return Err(LibraryError::Exists(library.name));
+        }
+        Ok(library)
+    }
+
+    /// Runs a text and adds the library that it makes.
     pub fn load(
         &mut self,
         node: &Node,
         source: &[u8],
         collision: Collision,
         patience: Patience,
-    ) -> Result<Box<str>, LibraryError> {
-        let id = node.scripting.next_library.fetch_add(1, Relaxed);
-        let mut library = Library::new(id, source)?;
-        if self.by_name.contains_key(&library.name) && collision == Collision::Refuse {
-            return Err(LibraryError::Exists(library.name));
-        }
+    ) -> Result<(), LibraryError> {
+        let mut library = self.read(node, source, collision)?;
         library.functions = register(node, &library, patience)?;
-        let name = library.name.clone();
-        self.add(library, collision)?;
-        Ok(name)
+        self.add(library, collision)
     }
 
     /// The libraries of a payload, together with these; all or, in an error, none.
@@ -211,8 +217,8 @@ impl Scripting {
     }
 }
 
-/// Runs a library's text on this core's engine.
-fn register(node: &Node, library: &Library, patience: Patience) -> Result<Vec<Function>, LibraryError> {
+/// Runs a library's text on an engine of this core, which tells its functions.
+pub(crate) fn register(node: &Node, library: &Library, patience: Patience) -> Result<Vec<Function>, LibraryError> {
     let soon = || time::monotonic_ns().saturating_add(LOAD_NS_MAX);
     let until = match patience {
         Patience::Usual => soon(),
@@ -286,8 +292,10 @@ mod tests {
         all.add(library(4, "a", &["three"]), Collision::Replace).expect("its next version");
         assert_eq!((found(&all, "one"), found(&all, "three"), all.function_count()), (None, Some(4), 1));
         let generation = all.generation;
+        all.add(library(5, "c", &["four"]), Collision::Refuse).expect("one more");
+        assert_eq!(all.generation, generation);
         assert_eq!((all.delete(b"b"), all.delete(b"a")), (Err(LibraryError::NotFound), Ok(())));
-        assert_eq!((all.function_count(), all.all().len()), (0, 0));
+        assert_eq!((all.function_count(), all.all().len()), (1, 1));
         assert!(all.generation > generation);
     }
 }

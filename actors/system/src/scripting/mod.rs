@@ -15,7 +15,7 @@ mod wide;
 
 pub(crate) use cache::Cache;
 pub(crate) use execute::execute;
-pub(crate) use functions::{Collision, Libraries, LibraryError, Patience, Policy};
+pub(crate) use functions::{Collision, Libraries, LibraryError, Patience, Policy, register};
 pub(crate) use host::{Rules, ScriptHost};
 pub(crate) use running::{FunctionCall, Kind, NotKilled, Running, Watcher};
 pub(crate) use turns::run_in_turns;
@@ -24,6 +24,7 @@ use crate::node::Node;
 use simurgh_protocol::CommandError;
 use simurgh_scripting::{LuaEngine, ScriptEngine};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -89,7 +90,7 @@ struct Owned {
     engine: LuaEngine,
     which: Engines,
     seed: u64,
-    /// Of scripts, how many times their cache was flushed; of functions, their generation.
+    /// Of scripts, how many times their cache was flushed; of functions, how many times libraries have gone.
     as_of: u64,
 }
 
@@ -114,7 +115,7 @@ impl Owned {
         match which {
             Engines::Scripts => false,
             Engines::Functions => {
-                let ids: Vec<u64> = node.scripting.libraries().all().map(|library| library.id).collect();
+                let ids: BTreeSet<u64> = node.scripting.libraries().all().map(|library| library.id).collect();
                 self.engine.keep_libraries(&ids);
                 self.as_of = as_of;
                 !ids.is_empty()
