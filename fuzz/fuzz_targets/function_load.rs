@@ -35,7 +35,7 @@ fuzz_target!(|text: &[u8]| {
         assert_eq!(names.len(), functions.len());
         for function in functions.iter().take(8) {
             assert!(is_name(function.name.as_bytes()));
-            let callable = Callable::Function { library: &library, name: &function.name };
+            let callable = Callable::Function { library: &library, name: &function.name, request: &[] };
             let run = Run { callable, keys: &[b"k"], args: &[b"a"], seed: 1, watch: Patience::new(10) };
             let mut reply = Reply::new(Protocol::Resp3);
             if let Err(text) = engine.run(&run, &mut Nothing, &mut reply) {

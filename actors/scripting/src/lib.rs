@@ -84,6 +84,8 @@ pub enum Callable<'a> {
         library: &'a Library,
         /// Its name, as its library has it.
         name: &'a str,
+        /// The words of the request, for whoever asks what runs.
+        request: &'a [&'a [u8]],
     },
 }
 

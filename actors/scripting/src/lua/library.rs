@@ -12,7 +12,7 @@ use crate::library::{Function as Registered, Library, is_name};
 use crate::{Host, ScriptFlags, Watch};
 use mlua::{Function, Lua, MultiValue, Table, Value};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 const WRONG_COUNT: &str = "ERR wrong number of arguments to redis.register_function";
@@ -33,22 +33,33 @@ const NO_CALLBACK: &str = "ERR redis.register_function must get a callback argum
 const BAD_NAME: &str = "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one \
                         character long";
 const EXISTS: &str = "ERR Function already exists in the library";
+const NO_MEMORY: &str = "ERR not enough memory";
 const TOO_MANY: &str = "ERR too many functions in one library";
 /// So many functions one library may have: a loop at load time must not fill the memory with names.
 const FUNCTIONS_MAX: usize = 100_000;
 
 const NOT_NOW: &str = "ERR redis.register_function can only be called on FUNCTION LOAD command";
 
-/// What a library has registered so far, while one is loaded.
-type Registering = Rc<RefCell<Option<Vec<(Registered, Function)>>>>;
+/// What a library has registered so far.
+struct Registering {
+    infos: Vec<Registered>,
+    /// The names in small letters.
+    names: BTreeSet<String>,
+    /// The functions by their names.
+    callbacks: Table,
+}
 
 /// The functions that a state knows.
 pub(super) struct Libraries {
     environment: Table,
     load: Function,
     pub run: Function,
-    registering: Registering,
-    loaded: BTreeMap<u64, BTreeMap<Box<str>, Function>>,
+    /// While a library is loaded.
+    registering: Rc<RefCell<Option<Registering>>>,
+    /// The libraries that are known.
+    loaded: BTreeSet<u64>,
+    /// Their functions, by number and name: a table of the state, which has room for so few values that are held from outside.
+    functions: Table,
 }
 
 impl Libraries {
@@ -58,7 +69,7 @@ impl Libraries {
         shared: &Rc<Shared>,
         (protect, globals, missing, locate): (&Function, &Table, Function, Function),
     ) -> mlua::Result<Self> {
-        let registering = Registering::default();
+        let registering = Rc::new(RefCell::new(None));
         let api = api::load_table(lua, shared)?;
         let into = registering.clone();
         api.raw_set(
@@ -67,12 +78,15 @@ impl Libraries {
         )?;
         let chunk = lua.load(include_str!("library.lua")).set_name("=sandbox").into_function()?;
         let (environment, load, run) = chunk.call((protect, globals, missing, locate, api))?;
-        Ok(Self { environment, load, run, registering, loaded: BTreeMap::new() })
+        let functions = lua.create_table()?;
+        Ok(Self { environment, load, run, registering, loaded: BTreeSet::new(), functions })
     }
 
     /// Forgets those that are not among `ids`.
     pub fn keep(&mut self, ids: &BTreeSet<u64>) {
-        self.loaded.retain(|id, _| ids.contains(id));
+        let functions = &self.functions;
+        // What cannot be set free goes with the state.
+        self.loaded.retain(|id| ids.contains(id) || functions.raw_set(*id, Value::Nil).is_err());
     }
 }
 
@@ -85,11 +99,12 @@ impl LuaEngine {
         watch: &Rc<dyn Watch>,
         host: &mut dyn Host,
     ) -> Result<Function, Vec<u8>> {
-        if !self.libraries.loaded.contains_key(&library.id) {
+        if !self.libraries.loaded.contains(&library.id) {
             self.load_library(library, watch.clone(), host)?;
         }
-        let known = self.libraries.loaded.get(&library.id).and_then(|functions| functions.get(name));
-        known.cloned().ok_or_else(|| b"ERR Function not found".to_vec())
+        let functions = self.libraries.functions.raw_get::<Table>(library.id);
+        let known = functions.and_then(|functions| functions.raw_get::<Function>(name));
+        known.map_err(|_| b"ERR Function not found".to_vec())
     }
 
     /// Runs a library's chunk and keeps what it registers.
@@ -102,8 +117,10 @@ impl LuaEngine {
         let chunk = self
             .parse(library.body(), "@user_function", Some(&self.libraries.environment))
             .map_err(|fault| [b"ERR Error compiling function: ", &*fault].concat())?;
+        let callbacks = self.lua.create_table().map_err(|error| error.to_string().into_bytes())?;
         self.prepare(watch, 0);
-        *self.libraries.registering.borrow_mut() = Some(Vec::new());
+        *self.libraries.registering.borrow_mut() =
+            Some(Registering { infos: Vec::new(), names: BTreeSet::new(), callbacks });
         let ended = self.libraries.load.call::<(bool, Value)>(chunk);
         let fault = match ended {
             Ok((true, _)) => None,
@@ -112,27 +129,24 @@ impl LuaEngine {
         };
         let is_late = self.shared.is_killed.get();
         self.tidy_up(host);
-        let registered = self.libraries.registering.borrow_mut().take().unwrap_or_default();
+        let registered = self.libraries.registering.borrow_mut().take();
         if let Some(fault) = fault {
             let fault = if is_late { b"ERR FUNCTION LOAD timeout".to_vec() } else { fault };
             return Err([b"ERR Error registering functions: ", &*fault].concat());
         }
-        if registered.is_empty() {
+        let Some(Registering { mut infos, callbacks, .. }) = registered.filter(|all| !all.infos.is_empty()) else {
             return Err(b"ERR No functions registered".to_vec());
-        }
-        let (mut infos, mut callbacks) = (Vec::new(), BTreeMap::new());
-        for (info, callback) in registered {
-            callbacks.insert(info.name.clone(), callback);
-            infos.push(info);
-        }
+        };
+        let kept = self.libraries.functions.raw_set(library.id, callbacks);
+        kept.map_err(|error| error.to_string().into_bytes())?;
         infos.sort_by(|a, b| a.name.cmp(&b.name));
-        self.libraries.loaded.insert(library.id, callbacks);
+        self.libraries.loaded.insert(library.id);
         Ok(infos)
     }
 }
 
 /// `redis.register_function(name, callback)` or `redis.register_function{function_name=..., callback=..., ...}`.
-fn register(into: &Registering, args: &MultiValue) -> Result<(), &'static str> {
+fn register(into: &RefCell<Option<Registering>>, args: &MultiValue) -> Result<(), &'static str> {
     let mut all = into.try_borrow_mut().map_err(|_| NOT_NOW)?;
     let all = all.as_mut().ok_or(NOT_NOW)?;
     let (info, callback) = match (args.front(), args.get(1), args.len()) {
@@ -145,14 +159,15 @@ fn register(into: &Registering, args: &MultiValue) -> Result<(), &'static str> {
         }
         _ => return Err(WRONG_COUNT),
     };
-    if all.len() >= FUNCTIONS_MAX {
+    if all.infos.len() >= FUNCTIONS_MAX {
         return Err(TOO_MANY);
     }
     // Names differ by more than the size of letters: FCALL does not tell those apart.
-    if all.iter().any(|(other, _)| other.name.eq_ignore_ascii_case(&info.name)) {
+    if !all.names.insert(info.name.to_ascii_lowercase()) {
         return Err(EXISTS);
     }
-    all.push((info, callback));
+    all.callbacks.raw_set(&*info.name, callback).map_err(|_| NO_MEMORY)?;
+    all.infos.push(info);
     Ok(())
 }
 

@@ -253,7 +253,7 @@ impl ScriptEngine for LuaEngine {
     fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>> {
         let (name, chunk) = match run.callable {
             Callable::Script { digest, script } => (digest, self.script(digest, script)?),
-            Callable::Function { library, name } => (name, self.function(library, name, &run.watch, host)?),
+            Callable::Function { library, name, .. } => (name, self.function(library, name, &run.watch, host)?),
         };
         self.prepare(run.watch.clone(), run.seed);
         let ended = self.execute(&chunk, run, host);

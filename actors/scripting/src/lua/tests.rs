@@ -177,6 +177,42 @@ fn nothing_that_scripts_share_can_be_changed() {
     ]);
 }
 
+/// The host's references to values are few; libraries are many.
+#[test]
+fn ten_thousand_libraries_are_loaded() {
+    let (mut engine, mut server) = (LuaEngine::for_functions().expect("an engine"), Server::default());
+    let source = b"#!lua name=l\nredis.register_function('f', function(keys, args) return args[1] end)";
+    let watch: Rc<dyn Watch> = Rc::new(Patience(Cell::new(u32::MAX)));
+    for id in 1..=10_000 {
+        let library = Library::new(id, source).expect("a library");
+        let functions = engine.load(&library, watch.clone(), &mut server).expect("it loads");
+        assert_eq!(functions.iter().map(|function| &*function.name).collect::<Vec<_>>(), ["f"]);
+    }
+    engine.keep_libraries(&BTreeSet::from([9_999]));
+    let library = Library::new(9_999, source).expect("a library");
+    let mut reply = Reply::new(Protocol::Resp2);
+    let callable = Callable::Function { library: &library, name: "f", request: &[] };
+    let run = Run { callable, keys: &[], args: &[b"it"], seed: 7, watch };
+    engine.run(&run, &mut server, &mut reply).expect("a reply");
+    assert_eq!(reply.bytes(), b"$2\r\nit\r\n");
+}
+
+/// As Redis words it; a library that has kept `redis` from its loading has no other way to get there.
+#[test]
+fn nothing_is_registered_but_while_a_library_loads() {
+    let (mut engine, mut server) = (LuaEngine::for_functions().expect("an engine"), Server::default());
+    let source =
+        b"#!lua name=l\nlocal r = redis\nr.register_function('f', function() r.register_function('g', r.log) end)";
+    let library = Library::new(1, source).expect("a library");
+    let watch: Rc<dyn Watch> = Rc::new(Patience(Cell::new(1000)));
+    let callable = Callable::Function { library: &library, name: "f", request: &[] };
+    let run = Run { callable, keys: &[], args: &[], seed: 7, watch };
+    let ended = engine.run(&run, &mut server, &mut Reply::new(Protocol::Resp2));
+    let text =
+        "ERR redis.register_function can only be called on FUNCTION LOAD command script: f, on @user_function:3.";
+    assert_eq!(ended.map_err(|text| String::from_utf8_lossy(&text).into_owned()), Err(text.into()));
+}
+
 #[test]
 fn the_globals_are_those_of_redis() {
     let names = "ARGV KEYS _G _VERSION assert bit cjson cmsgpack collectgarbage coroutine error gcinfo getmetatable ipairs \

@@ -90,9 +90,9 @@ fn call(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards, is_ro: bo
     let function = library.functions.get(index).ok_or(CommandError::Text("ERR Function not found"))?;
     let keys = key_count(args)?;
     let rules = rules(client, function.flags, is_ro)?;
-    let words: Vec<&[u8]> = args.from(3).collect();
-    let callable = Callable::Function { library: &library, name: &function.name };
-    execute(client, shards, callable, words.split_at(keys), rules)
+    let request: Vec<&[u8]> = args.from(0).collect();
+    let callable = Callable::Function { library: &library, name: &function.name, request: &request };
+    execute(client, shards, callable, request[3..].split_at(keys), rules)
 }
 
 /// Notes a change of the libraries, which is logged as it was sent.

@@ -23,7 +23,7 @@ pub(crate) fn execute(
     let node = client.node.clone();
     let call = match callable {
         Callable::Script { .. } => None,
-        Callable::Function { name, .. } => Some(FunctionCall::new(name, keys, args)),
+        Callable::Function { name, request, .. } => Some(FunctionCall::new(name, request)),
     };
     let watcher = Rc::new(Watcher::new(client, call, shards.held()));
     let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;

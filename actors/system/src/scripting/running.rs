@@ -36,11 +36,9 @@ pub(crate) struct FunctionCall {
 }
 
 impl FunctionCall {
-    /// Of `name` with these keys and other arguments.
-    pub fn new(name: &str, keys: &[&[u8]], args: &[&[u8]]) -> Self {
-        let count = keys.len().to_string();
-        let words = [b"FCALL", name.as_bytes(), count.as_bytes()].into_iter().chain(keys.iter().chain(args).copied());
-        Self { name: name.into(), words: words.map(Into::into).collect() }
+    /// Of `name`, as it was requested.
+    pub fn new(name: &str, request: &[&[u8]]) -> Self {
+        Self { name: name.into(), words: request.iter().map(|word| (*word).into()).collect() }
     }
 }
 
