@@ -222,8 +222,14 @@ fn the_globals_are_those_of_redis() {
     check(&[(source, &format!("${} {names}", names.len()))]);
 }
 
+/// On a stack as the server's threads and fibers have it, since that of a test is small for code that is not optimized.
 #[test]
 fn what_goes_too_far_is_ended() {
+    let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(go_too_far).expect("a thread");
+    thread.join().expect("nothing breaks");
+}
+
+fn go_too_far() {
     let killed = "ERR Script killed by user with SCRIPT KILL... script: SHA, on @user_script:1.";
     check(&[
         ("while true do end", killed),
