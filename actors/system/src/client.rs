@@ -31,16 +31,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub use crate::wait::Wait;
-
-/// How a connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
-    /// Once everything written so far has been sent.
-    AfterReply,
-    /// At once.
-    Now,
-}
+pub(crate) use crate::wait::Ran;
+pub use crate::wait::{Close, Wait};
 
 /// A client.
 pub struct Client {
@@ -129,16 +121,6 @@ impl std::fmt::Debug for Client {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Client({})", self.shared.id)
     }
-}
-
-/// Where a client is after [`run`].
-pub(crate) enum Ran {
-    /// Here, with nothing left to execute (or something to wait for first).
-    Here(Box<Client>),
-    /// In the queue of a busy shard: it will come back through its inbox.
-    Away,
-    /// Here, since the queue was full or it was others' turn: try again soon.
-    Busy(Box<Client>),
 }
 
 /// Executes the client's parsed requests.

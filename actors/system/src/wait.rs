@@ -1,8 +1,28 @@
-//! What a command leaves to its connection, since it takes waiting.
+//! How a client comes back to its connection, and what a command leaves to that, since it takes waiting.
 
+use crate::client::Client;
 use crate::commands::durability::Acknowledged;
 use crate::persistence::Reload;
 use std::time::Duration;
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// Once everything written so far has been sent.
+    AfterReply,
+    /// At once.
+    Now,
+}
+
+/// Where a client is after [`crate::client::run`].
+pub(crate) enum Ran {
+    /// Here, with nothing left to execute (or something to wait for first).
+    Here(Box<Client>),
+    /// In the queue of a busy shard: it will come back through its inbox.
+    Away,
+    /// Here, since the queue was full or it was others' turn: try again soon.
+    Busy(Box<Client>),
+}
 
 /// Something that a command asks of the connection's asynchronous part before the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
