@@ -3,19 +3,19 @@
 use super::number::{format_argument, format_g};
 use super::raise::{Raised, command_error, error_table};
 use super::{Shared, reply};
-use crate::{CallError, Host, LogLevel, sha1_hex};
+use crate::{CallError, LogLevel, sha1_hex};
 use mlua::{Error, Lua, MultiValue, Table, Value};
 use simurgh_protocol::Args;
 use simurgh_protocol::command::{Lookup, lookup};
 use simurgh_protocol::resp::decode::{Value as Answer, decode};
 use simurgh_protocol::resp::{Protocol, Range};
-use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The version of the contract that scripts are shown.
 const VERSION: &str = "8.2.3";
 const VERSION_NUMBER: i64 = 0x0008_0203;
 
+const INSIDE_ITSELF: &[u8] = b"ERR redis.call inside of itself";
 const NO_ARGUMENT: &str = "ERR Please specify at least one argument for this redis lib call";
 const NOT_WORDS: &str = "ERR Lua redis lib command arguments must be strings or integers";
 const BAD_REPLICATION: &str = "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
@@ -51,38 +51,32 @@ impl Request {
 }
 
 /// `redis.call` (`raises`) and `redis.pcall`.
-pub(super) fn call(
-    lua: &Lua,
-    shared: &Shared,
-    host: &RefCell<&mut dyn Host>,
-    request: &RefCell<Request>,
-    words: &MultiValue,
-    raises: bool,
-) -> mlua::Result<Value> {
+fn call(lua: &Lua, shared: &Shared, words: &MultiValue, raises: bool) -> mlua::Result<Value> {
     let fail = |text: &[u8]| {
         if raises { Err(command_error(text)) } else { Ok(Value::Table(error_table(lua, text)?)) }
     };
-    let (Ok(mut host), Ok(mut request)) = (host.try_borrow_mut(), request.try_borrow_mut()) else {
-        return fail(b"ERR redis.call inside of itself");
-    };
+    let Ok(mut request) = shared.request.try_borrow_mut() else { return fail(INSIDE_ITSELF) };
     let args = match request.fill(words) {
         Ok(args) => args,
         Err(text) => return fail(text.as_bytes()),
     };
     let protocol = shared.protocol.get();
-    let answer = match host.call(&args, protocol) {
-        Ok(bytes) => decode(bytes),
-        Err(CallError::Refused(text)) => return fail(text.as_bytes()),
+    let answered = shared.host.with(|host| match host.call(&args, protocol) {
+        Ok(bytes) => match reply::read_short(lua, bytes) {
+            Some(value) => value,
+            None => match decode(bytes) {
+                Ok(Some((Answer::Error(text), _))) => fail(&text),
+                Ok(Some((value, _))) => reply::read(lua, &value, protocol),
+                Ok(None) | Err(_) => fail(b"ERR the command's reply cannot be read"),
+            },
+        },
+        Err(CallError::Refused(text)) => fail(text.as_bytes()),
         Err(CallError::Ends) => {
             shared.is_killed.set(true);
-            return Err(Error::external(Raised::Killed));
+            Err(Error::external(Raised::Killed))
         }
-    };
-    match answer {
-        Ok(Some((Answer::Error(text), _))) => fail(&text),
-        Ok(Some((value, _))) => reply::read(lua, &value, protocol),
-        Ok(None) | Err(_) => fail(b"ERR the command's reply cannot be read"),
-    }
+    });
+    answered.unwrap_or_else(|| fail(INSIDE_ITSELF))
 }
 
 /// What a library may use while it is loaded, but for what registers functions.
@@ -98,13 +92,17 @@ pub(super) fn load_table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> 
     Ok(table)
 }
 
-/// The library, but for `call` and `pcall`, which each run adds.
+/// The library.
 pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let table = load_table(lua, shared)?;
     let targets = [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
     for (name, value) in targets {
         table.raw_set(name, value)?;
     }
+    let state = shared.clone();
+    table.raw_set("call", lua.create_function(move |lua, args: MultiValue| call(lua, &state, &args, true))?)?;
+    let state = shared.clone();
+    table.raw_set("pcall", lua.create_function(move |lua, args: MultiValue| call(lua, &state, &args, false))?)?;
     table.raw_set("sha1hex", lua.create_function(|_, args: MultiValue| sha1hex(&args))?)?;
     table.raw_set("error_reply", lua.create_function(|lua, args: MultiValue| error_reply(lua, &args))?)?;
     table.raw_set("status_reply", lua.create_function(|lua, args: MultiValue| status_reply(lua, &args))?)?;

@@ -10,6 +10,7 @@ mod api;
 mod bit;
 mod cjson;
 mod cmsgpack;
+mod current;
 mod library;
 mod number;
 mod raise;
@@ -19,7 +20,7 @@ mod structure;
 
 use crate::library::{Function as Registered, Library};
 use crate::{Callable, Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
-use mlua::{ChunkMode, Error, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use mlua::{ChunkMode, Error, Function, HookTriggers, IntoLua, Lua, LuaOptions, StdLib, Table, Value, VmState};
 use raise::Raised;
 use simurgh_protocol::Reply;
 use simurgh_protocol::resp::Protocol;
@@ -35,6 +36,10 @@ const COMPILED_MAX: usize = 4096;
 /// What the state's functions share.
 pub(super) struct Shared {
     watch: RefCell<Option<Rc<dyn Watch>>>,
+    /// The server, for the run under way.
+    host: current::CurrentHost,
+    /// The command that is called; its memory is used again by the next.
+    request: RefCell<api::Request>,
     is_killed: Cell<bool>,
     /// The text of the error that ended the script, and where it was raised.
     error: RefCell<Option<(Vec<u8>, Option<String>)>>,
@@ -93,6 +98,8 @@ impl LuaEngine {
         lua.set_memory_limit(MEMORY_MAX)?;
         let shared = Rc::new(Shared {
             watch: RefCell::new(None),
+            host: current::CurrentHost::default(),
+            request: RefCell::default(),
             is_killed: Cell::new(false),
             error: RefCell::new(None),
             protocol: Cell::new(Protocol::Resp2),
@@ -170,28 +177,13 @@ impl LuaEngine {
             self.globals.raw_set("KEYS", &keys)?;
             self.globals.raw_set("ARGV", &args)?;
         }
-        let host = RefCell::new(host);
-        let request = RefCell::new(api::Request::default());
-        self.lua.scope(|scope| {
-            let (host, request, shared) = (&host, &request, &self.shared);
-            let call = scope.create_function(move |lua: &Lua, args: MultiValue| {
-                api::call(lua, shared, host, request, &args, true)
-            })?;
-            let pcall = scope.create_function(move |lua: &Lua, args: MultiValue| {
-                api::call(lua, shared, host, request, &args, false)
-            })?;
-            self.redis.raw_set("call", call)?;
-            self.redis.raw_set("pcall", pcall)?;
+        self.shared.host.enter(host, || {
             if is_function { self.libraries.run.call((chunk, keys, args)) } else { self.run.call(chunk) }
         })
     }
 
     fn words(&self, words: &[&[u8]]) -> mlua::Result<Table> {
-        let table = self.lua.create_table_with_capacity(words.len(), 0)?;
-        for (at, word) in words.iter().enumerate() {
-            table.raw_set(at + 1, self.lua.create_string(word)?)?;
-        }
-        Ok(table)
+        self.lua.create_sequence_from(words.iter().map(|word| Word(word)))
     }
 
     fn prepare(&self, watch: Rc<dyn Watch>, seed: u32) {
@@ -202,8 +194,6 @@ impl LuaEngine {
         *shared.error.borrow_mut() = None;
         shared.protocol.set(Protocol::Resp2);
         shared.random.set(random::seeded(seed));
-        // A script may have stopped it.
-        self.lua.gc_restart();
     }
 
     fn tidy_up(&self, host: &mut dyn Host) {
@@ -271,6 +261,15 @@ impl ScriptEngine for LuaEngine {
 
     fn memory(&self) -> usize {
         self.lua.used_memory()
+    }
+}
+
+/// A key or an argument.
+struct Word<'a>(&'a [u8]);
+
+impl IntoLua for Word<'_> {
+    fn into_lua(self, lua: &Lua) -> mlua::Result<Value> {
+        lua.create_string(self.0).map(Value::String)
     }
 }
 

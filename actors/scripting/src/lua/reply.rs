@@ -4,7 +4,7 @@
 use super::raise::error_table;
 use mlua::{Lua, Table, Value};
 use simurgh_protocol::Reply;
-use simurgh_protocol::number::parse_f64;
+use simurgh_protocol::number::{parse_f64, parse_i64};
 use simurgh_protocol::resp::{Protocol, decode::Value as Answer};
 
 /// How deep a value may nest before its inside is answered with an error.
@@ -118,6 +118,26 @@ fn write_big_number(digits: &[u8], reply: &mut Reply) {
     let from = reply.len();
     reply.error_bytes(digits);
     reply.buffer()[from] = b'(';
+}
+
+/// The value of the commonest replies, read without a detour: bulk strings, integers and statuses. Their bytes are a
+/// handler's own, so what they say of their lengths is so.
+pub(super) fn read_short(lua: &Lua, bytes: &[u8]) -> Option<mlua::Result<Value>> {
+    let (kind, rest) = bytes.split_first()?;
+    let end = rest.iter().position(|byte| *byte == b'\r')?;
+    let (line, rest) = (&rest[..end], &rest[end..]);
+    match kind {
+        b':' if rest.len() == 2 => Some(Ok(Value::Number(parse_i64(line)? as f64))),
+        b'$' => {
+            let length = usize::try_from(parse_i64(line)?).ok()?;
+            let is_whole = length.checked_add(4)? == rest.len();
+            is_whole.then(|| lua.create_string(&rest[2..2 + length]).map(Value::String))
+        }
+        b'+' if rest.len() == 2 => {
+            Some(lua.create_string(line).and_then(|text| single(lua, "ok", Value::String(text))))
+        }
+        _ => None,
+    }
 }
 
 /// A reply as the script sees it.

@@ -25,9 +25,20 @@ local function protect(inside, seen_metatable)
 end
 
 local globals = {}
-for _, name in ipairs { 'assert', 'collectgarbage', 'error', 'gcinfo', 'ipairs', 'rawequal', 'select', 'tonumber',
+for _, name in ipairs { 'assert', 'error', 'gcinfo', 'ipairs', 'rawequal', 'select', 'tonumber',
   'tostring', 'type', '_VERSION' } do
   globals[name] = _G[name]
+end
+
+-- Who stops the collector stops it for one run.
+local stopped = false
+function globals.collectgarbage(option, argument)
+  if option == 'stop' then
+    stopped = true
+  elseif option == 'restart' then
+    stopped = false
+  end
+  return collectgarbage(option, argument)
 end
 
 function globals.next(of, key)
@@ -189,6 +200,10 @@ globals._G = outer
 
 -- table.insert and its like write past the guards: what they left is gone before the next script.
 local function sweep()
+  if stopped then
+    stopped = false
+    collectgarbage('restart')
+  end
   for outside in pairs(hidden) do
     if next(outside) ~= nil then
       for key in pairs(outside) do
