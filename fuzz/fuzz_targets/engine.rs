@@ -2,7 +2,7 @@
 
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
-use simurgh_scripting::{Callable, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, Watch, sha1_hex};
+use simurgh_scripting::{CallError, Callable, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, Watch, sha1_hex};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ thread_local! {
 pub struct Nothing;
 
 impl Host for Nothing {
-    fn call(&mut self, _args: &Args<'_>, _protocol: Protocol) -> Result<&[u8], String> {
+    fn call(&mut self, _args: &Args<'_>, _protocol: Protocol) -> Result<&[u8], CallError> {
         Err("ERR there are no commands".into())
     }
 
