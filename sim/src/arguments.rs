@@ -40,16 +40,18 @@ pub struct Arguments {
     pub trace: bool,
     /// `--without PART,PART`: what the timelines do without.
     pub without: Vec<String>,
+    /// `--except SCENARIO,SCENARIO`: planted mistakes that are not looked for.
+    pub except: Vec<String>,
 }
 
 /// How to call it.
 pub const USAGE: &str = "cargo sim -- run --seeds A..B | replay SEED [--trace] | shrink SEED | check-replay A..B | mutants A..B | canaries A..B
     | score A..B | regressions
-    [--scenario node | toy | mutant-NAME | flawed-NAME | canary-NAME] [--jobs N] [--without PART,PART]";
+    [--scenario node | toy | mutant-NAME | flawed-NAME | canary-NAME] [--jobs N] [--without PART,PART] [--except SCENARIO,SCENARIO]";
 
 /// Reads the words after the program's name.
 pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {
-    let (mut positional, mut seeds, mut without) = (Vec::new(), None, Vec::new());
+    let (mut positional, mut seeds, mut without, mut except) = (Vec::new(), None, Vec::new(), Vec::new());
     let (mut scenario, mut jobs, mut trace) = (Scenario::Node, 2, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
@@ -58,6 +60,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Argument
             "--scenario" => scenario = value()?.parse()?,
             "--jobs" => jobs = value()?.parse().context("--jobs needs a number")?,
             "--without" => without.extend(value()?.split(',').map(str::to_owned)),
+            "--except" => except.extend(value()?.split(',').map(str::to_owned)),
             "--trace" => trace = true,
             // The alias in .cargo/config.toml already ends cargo's own options, and people end them again.
             "--" => {}
@@ -75,7 +78,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Argument
         ["score", seeds] => Task::Score(range(seeds)?),
         _ => bail!("{USAGE}"),
     };
-    Ok(Arguments { task, scenario, jobs, trace, without })
+    Ok(Arguments { task, scenario, jobs, trace, without, except })
 }
 
 fn range(text: &str) -> anyhow::Result<Range<u64>> {

@@ -7,16 +7,15 @@ fn main() -> anyhow::Result<std::process::ExitCode> {
     use simurgh_sim::{campaign, runner, score, shrink};
 
     let arguments = arguments::parse(std::env::args().skip(1))?;
+    let planted = Scenario::with_mistakes().filter(|scenario| !arguments.except.contains(&scenario.to_string()));
     let plan = campaign::Plan { scenario: arguments.scenario, jobs: arguments.jobs, without: arguments.without };
     let ending = match arguments.task {
         Task::Run(seeds) => campaign::run(seeds, &plan)?,
         Task::Replay(seed) => runner::one(seed, plan.scenario, &plan.without, arguments.trace)?,
         Task::Shrink(seed) => shrink::shrink(seed, plan)?,
         Task::Regressions => campaign::run(campaign::regressions(), &plan)?,
-        Task::Mutants(seeds) => campaign::mutants(&seeds, Scenario::with_mistakes(), &plan)?,
-        Task::Canaries(seeds) => {
-            campaign::mutants(&seeds, Scenario::with_mistakes().filter(|scenario| !scenario.is_node()), &plan)?
-        }
+        Task::Mutants(seeds) => campaign::mutants(&seeds, planted, &plan)?,
+        Task::Canaries(seeds) => campaign::mutants(&seeds, planted.filter(|scenario| !scenario.is_node()), &plan)?,
         Task::CheckReplay(seeds) => campaign::check_replay(seeds, &plan)?,
         Task::Score(seeds) => score::write(seeds, &plan)?,
     };
