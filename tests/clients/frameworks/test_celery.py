@@ -172,7 +172,7 @@ def test_a_lost_workers_task_is_done_by_another():
         kill(doomed)
     assert not result.ready()
     with workers("heir", "-Q", "other"):
-        assert result.get(timeout=30) == "done by another"
+        assert result.get(timeout=90) == "done by another"
     assert store.get(key) == "2"
 
 
