@@ -130,12 +130,12 @@ def test_expired_tasks_do_not_run():
 
 
 def test_priorities_go_first():
-    blockers = [sleep.delay(1.5) for _ in range(2)]
+    blockers = [sleep.delay(5) for _ in range(2)]
     until(lambda: len((app.control.inspect(timeout=0.3).active() or {}).get("first@here", ())) == 2)
     key = fresh()
     for priority in [9, 9, 9, 0, 0, 0]:
         note.apply_async((key, priority), priority=priority)
-    [blocker.get(timeout=10) for blocker in blockers]
+    [blocker.get(timeout=20) for blocker in blockers]
     until(lambda: store.llen(key) == 6)
     # One may have been fetched ahead of the others for each of the two processes.
     assert sum(map(int, store.lrange(key, 0, 2))) <= 18
