@@ -50,6 +50,24 @@ fn waitaof_waits_for_the_disk_whatever_the_mode() {
     }
 }
 
+/// A snapshot's cut in the middle of a hold: what came before it in the pipeline has joined the log by itself.
+#[test]
+fn waitaof_waits_for_what_a_cut_has_logged() {
+    if !is_ours_built() {
+        return;
+    }
+    let options = ["--appendonly", "yes", "--appendfsync", "no", "--shards", "1"];
+    let server = Server::start(&Program::Ours, &options).expect("it starts");
+    let mut client = Client::connect(server.address).expect("it listens");
+    client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n*1\r\n$6\r\nBGSAVE\r\n").expect("it is sent");
+    for _ in 0..2 {
+        client.read().expect("a reply");
+    }
+    let written = position(&mut client, "aof_position");
+    assert_eq!(ask(&mut client, &["WAITAOF", "1", "0", "5000"]).expect("a reply"), pair(1, 0));
+    assert!(position(&mut client, "aof_synced_position") >= written, "the change is not on the disk");
+}
+
 #[test]
 fn a_stronger_choice_holds_replies_until_the_disk_has_them() {
     if !is_ours_built() {

@@ -30,6 +30,7 @@ impl Client {
         }
         let position = self.node.log.append(self.shared.core, &self.effects);
         self.effects.clear();
+        self.durability.logged(position);
         for index in 0..self.node.layout.shards {
             shards.shard(index).log_position = position;
         }

@@ -48,9 +48,14 @@ impl Durability {
         (self.lasting, self.next) = (None, None);
     }
 
+    /// Something was logged in the middle of a hold, up to this position: WAITAOF waits for it.
+    pub fn logged(&mut self, position: u64) {
+        self.last_change = position;
+    }
+
     /// Something was changed, up to this position of the log; what was chosen for that is over, unless a transaction goes on.
     pub fn changed(&mut self, position: u64, in_transaction: bool) {
-        self.last_change = position;
+        self.logged(position);
         if !in_transaction {
             self.next = None;
         }
