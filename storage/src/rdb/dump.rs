@@ -34,7 +34,12 @@ pub fn dump(out: &mut Vec<u8>, entry: EntryRef<'_>) {
     let kind = kind_of(entry);
     out.push(kind);
     write_value(out, entry);
-    out.extend_from_slice(&version_of(kind).to_le_bytes());
+    seal(out, start, version_of(kind));
+}
+
+/// Ends a payload that begins at `start` with its version and the sum.
+pub(super) fn seal(out: &mut Vec<u8>, start: usize, version: u16) {
+    out.extend_from_slice(&version.to_le_bytes());
     let sum = crc64(0, &out[start..]);
     out.extend_from_slice(&sum.to_le_bytes());
 }
@@ -76,9 +81,7 @@ mod tests {
 
     fn payload(body: &[u8], version: u16) -> Vec<u8> {
         let mut out = body.to_vec();
-        out.extend_from_slice(&version.to_le_bytes());
-        let sum = crc64(0, &out);
-        out.extend_from_slice(&sum.to_le_bytes());
+        seal(&mut out, 0, version);
         out
     }
 

@@ -4,9 +4,8 @@
 //! (F5 text)... | version, 2 bytes little endian | CRC-64 of everything before it, 8 bytes little endian
 //! ```
 
-use super::crc64::crc64;
 use super::cursor::Cursor;
-use super::dump::{DumpError, verify};
+use super::dump::{DumpError, seal, verify};
 use super::string::{STRING_BYTES_MAX, read_string, write_string};
 use super::{VERSION_WRITTEN, opcode};
 use std::borrow::Cow;
@@ -38,9 +37,7 @@ pub fn write_library(out: &mut Vec<u8>, source: &[u8]) {
 pub fn dump<'a>(sources: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = Vec::new();
     sources.for_each(|source| write_library(&mut out, source));
-    out.extend_from_slice(&VERSION_WRITTEN.to_le_bytes());
-    let sum = crc64(0, &out);
-    out.extend_from_slice(&sum.to_le_bytes());
+    seal(&mut out, 0, VERSION_WRITTEN);
     out
 }
 
@@ -71,9 +68,7 @@ mod tests {
 
     fn payload(body: &[u8], version: u16) -> Vec<u8> {
         let mut out = body.to_vec();
-        out.extend_from_slice(&version.to_le_bytes());
-        let sum = crc64(0, &out);
-        out.extend_from_slice(&sum.to_le_bytes());
+        seal(&mut out, 0, version);
         out
     }
 
