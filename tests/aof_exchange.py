@@ -12,55 +12,21 @@ with and without a rewrite.
 import argparse
 import os
 import pathlib
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
+
+import exchange
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEYS = 700
 
 
-class Server:
-    """A server on a directory, and one connection to it."""
+class Server(exchange.Server):
+    """A server whose log holds what it has answered, and whose keys are told as our reader prints them."""
 
     def __init__(self, binary, directory, port, *options):
-        self.log = directory / "server.log"
-        arguments = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), "--save", ""]
-        arguments += ["--appendonly", "yes", "--appendfsync", "always", "--logfile", str(self.log), *options]
-        self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-        self.connect(port)
-
-    def connect(self, port):
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", port))
-                self.file = self.socket.makefile("rb")
-                if self.command("PING") == b"PONG":
-                    return
-                self.socket.close()
-            except OSError:
-                pass
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"the server did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.05)
-
-    def command(self, *words):
-        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
-        return self.reply()
-
-    def reply(self):
-        line = self.file.readline()
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"*":
-            return [self.reply() for _ in range(int(rest))]
-        if kind == b"$":
-            return self.file.read(int(rest) + 2)[:-2] if int(rest) >= 0 else None
-        return int(rest) if kind == b":" else rest
+        super().__init__(binary, directory, port, "--appendonly", "yes", "--appendfsync", "always", *options)
 
     def contents(self):
         """Every key as our reader prints it."""
@@ -72,10 +38,6 @@ class Server:
                 lines.append(f"{database} {key.hex()} {value.hex()} {at}")
         self.command("SELECT", 0)
         return sorted(lines)
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
 
 
 def tool(*arguments):
@@ -129,8 +91,7 @@ def exchange(binary, port):
             try:
                 load(server, "first")
                 server.command("BGREWRITEAOF")
-                while b"aof_rewrite_in_progress:1" in server.command("INFO", "persistence") or b"aof_rewrite_scheduled:1" in server.command("INFO", "persistence"):
-                    time.sleep(0.05)
+                server.wait(b"aof_rewrite_in_progress:1", b"aof_rewrite_scheduled:1")
                 load(server, "second")
                 theirs = server.contents()
             finally:

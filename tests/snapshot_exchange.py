@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Snapshots and rewritten logs go both ways between this server and real ones, with equal content.
 
-    tests/snapshot_exchange.py [--port 21400] [--ours target/debug/simurgh] SERVER...
+    tests/snapshot_exchange.py [--port 21400] [--ours target/release/simurgh] SERVER...
 
 SERVER is a redis-server or valkey-server binary, 7.0 or later. Keys of every type and size, with and without expiry, in several
 databases, are made in one server while it makes snapshots and rewrites its log; the other loads dump.rdb, and then the
@@ -12,54 +12,21 @@ import argparse
 import pathlib
 import random
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+import exchange
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-class Server:
-    """A server on a directory, and one connection to it."""
+class Server(exchange.Server):
+    """A server whose keys of every type are compared."""
 
     # Whether both sides know hashes with expiring fields.
     expires_fields = False
-
-    def __init__(self, binary, directory, port, *options):
-        self.log = directory / "server.log"
-        arguments = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), "--save", ""]
-        arguments += ["--logfile", str(self.log), *options]
-        self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", port))
-                self.file = self.socket.makefile("rb")
-                if self.command("PING") == b"PONG":
-                    return
-                self.socket.close()
-            except OSError:
-                pass
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"the server did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.05)
-
-    def command(self, *words):
-        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
-        return self.reply()
-
-    def reply(self):
-        line = self.file.readline()
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"*":
-            return [self.reply() for _ in range(int(rest))] if int(rest) >= 0 else None
-        if kind == b"$":
-            return self.file.read(int(rest) + 2)[:-2] if int(rest) >= 0 else None
-        return int(rest) if kind == b":" else (b"ERROR " if kind == b"-" else b"") + rest
 
     def value(self, key):
         kind = self.command("TYPE", key)
@@ -100,14 +67,6 @@ class Server:
                 found[database, key] = (self.value(key), self.command("PEXPIRETIME", key))
         self.command("SELECT", 0)
         return found
-
-    def wait(self, *fields):
-        while any(field in self.command("INFO", "persistence") for field in fields):
-            time.sleep(0.02)
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
 
 
 def fill(server, random, round, expires_fields):
@@ -185,7 +144,7 @@ def one_way(source, target, port, title, expires_fields):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=21400)
-    parser.add_argument("--ours", default=str(ROOT / "target/debug/simurgh"))
+    parser.add_argument("--ours", default=str(ROOT / "target/release/simurgh"))
     parser.add_argument("servers", nargs="+")
     arguments = parser.parse_args()
     for binary in arguments.servers:
