@@ -4,6 +4,7 @@ use super::broadcast::overlap;
 use super::{Mode, Tracking};
 use crate::client::Client;
 use crate::clients::ClientShared;
+use crate::commands::runs_script;
 use crate::node::Node;
 use crate::push::Push;
 use simurgh_protocol::command::{Command, CommandFlags, KeyFlags, Lookup, keys};
@@ -214,7 +215,9 @@ impl Client {
     #[cold]
     pub(crate) fn remember_keys(&mut self, command: Command, args: &Args<'_>) {
         let (mode, spec) = (self.shared.tracking.get(), command.spec());
+        // What a script reads is tracked as its commands read it, not by the keys that it names.
         if !spec.flags.contains(CommandFlags::READONLY)
+            || runs_script(command)
             || (mode.has(Mode::OPTIN) && !self.caching)
             || (mode.has(Mode::OPTOUT) && self.caching)
         {
