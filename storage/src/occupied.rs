@@ -24,13 +24,6 @@ impl<'a> Occupied<'a> {
         self.database.tables[self.slot].view(self.place)
     }
 
-    /// The entry, for as long as the database is borrowed.
-    #[must_use]
-    pub fn into_view(self) -> EntryRef<'a> {
-        let Self { database, slot, place, .. } = self;
-        database.tables[slot].view(place)
-    }
-
     /// The entry is about to be another: a snapshot that has not seen it takes what it is now.
     #[inline]
     fn hand_over(&mut self) {

@@ -23,10 +23,6 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
     fn see(&mut self, entry: EntryRef<'_>, out: &mut Vec<u8>) {
         self.left -= 1;
         if !self.plan.is_cancelled() {

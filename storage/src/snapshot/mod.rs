@@ -179,13 +179,6 @@ impl Shard {
         !self.detached.is_empty() || (0..self.databases()).any(|number| self.database(number).cut.is_some())
     }
 
-    /// The plan of the snapshot that has not seen all of the shard.
-    #[must_use]
-    pub fn snapshot_plan(&self) -> Option<Arc<Plan>> {
-        let databases = (0..self.databases()).map(|number| self.database(number));
-        databases.chain(&self.detached).find_map(|database| database.cut.as_ref().map(|cut| cut.plan().clone()))
-    }
-
     /// Takes a step of the snapshot in this shard.
     pub fn visit(&mut self, step: Step, piece: &mut Piece) -> Visited {
         if let Some(detached) = self.detached.last_mut() {
