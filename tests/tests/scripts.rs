@@ -303,3 +303,51 @@ fn who_waits_is_served_when_the_script_ends() {
     let got: Vec<String> = waiting.iter_mut().map(first).collect();
     assert_eq!(got, ["A", "b", "c"]);
 }
+
+/// A script says whether it writes; one that says nothing may.
+#[test]
+fn a_pause_of_writes_holds_scripts_back_unless_they_say_that_they_do_not_write() {
+    let Some(server) = server(&[]) else { return };
+    let mut client = connect(&server);
+    let library = "#!lua name=l\nredis.register_function('writes', function() return 1 end)\n\
+                   redis.register_function{function_name='reads', callback=function() return 1 end, flags={'no-writes'}}";
+    assert_eq!(ask(&mut client, &["FUNCTION", "LOAD", library]), "l");
+    let reads = ask(&mut client, &["SCRIPT", "LOAD", "#!lua flags=no-writes\nreturn 1"]);
+    let writes = ask(&mut client, &["SCRIPT", "LOAD", "#!lua\nreturn 1"]);
+    let held: [&[&str]; 8] = [
+        &["EVAL", "return 1", "0"],
+        &["EVAL", "#!lua\nreturn 1", "0"],
+        &["EVAL_RO", "#!lua\nreturn 1", "0"],
+        &["EVALSHA", &writes, "0"],
+        &["EVALSHA", "0123456789012345678901234567890123456789", "0"],
+        &["FCALL", "writes", "0"],
+        &["FCALL_RO", "writes", "0"],
+        &["FCALL", "nosuch", "0"],
+    ];
+    assert_eq!(ask(&mut client, &["CLIENT", "PAUSE", "600000", "WRITE"]), "OK");
+    let runs: [&[&str]; 4] = [
+        &["EVAL", "#!lua flags=no-writes\nreturn 1", "0"],
+        &["EVAL_RO", "return 1", "0"],
+        &["EVALSHA", &reads, "0"],
+        &["FCALL", "reads", "0"],
+    ];
+    for words in runs {
+        assert_eq!(ask(&mut client, words), "Integer(1)", "{words:?}");
+    }
+    let mut others: Vec<Client> = held.iter().map(|_| connect(&server)).collect();
+    for (other, words) in others.iter_mut().zip(held) {
+        other.send(&request(words)).expect("it is sent");
+    }
+    let begun = Instant::now();
+    while !ask(&mut client, &["INFO", "clients"]).contains("\nblocked_clients:8\r") {
+        assert!(begun.elapsed() < Duration::from_secs(30), "not all of them are held back");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(ask(&mut client, &["CLIENT", "UNPAUSE"]), "OK");
+    let replies: Vec<String> = others.iter_mut().map(read).collect();
+    assert_eq!(replies[..2], ["Integer(1)", "Integer(1)"]);
+    assert!(
+        replies[2].starts_with("ERR Can not execute a script with write flag") && replies[4].starts_with("NOSCRIPT")
+    );
+    assert_eq!(replies[7], "ERR Function not found");
+}

@@ -18,6 +18,14 @@ pub struct ScriptFlags {
 }
 
 impl ScriptFlags {
+    /// What the first line of a script says.
+    ///
+    /// # Errors
+    /// [`ShebangError`].
+    pub fn of(source: &[u8]) -> Result<Self, ShebangError> {
+        read_first_line(source).map(|(flags, _)| flags)
+    }
+
     /// Adds a flag by its name; whether there is such a flag.
     pub fn set(&mut self, name: &str) -> bool {
         let flag = match name {
@@ -75,12 +83,7 @@ impl Script {
     /// # Errors
     /// [`ShebangError`].
     pub fn new(source: &[u8]) -> Result<Self, ShebangError> {
-        let mut flags = ScriptFlags::default();
-        let mut body = 0;
-        if source.starts_with(b"#!") {
-            body = source.iter().position(|byte| *byte == b'\n').ok_or(ShebangError::Unfinished)?;
-            flags = parse_line(&String::from_utf8_lossy(&source[..body]))?;
-        }
+        let (flags, body) = read_first_line(source)?;
         Ok(Self { source: source.into(), flags, body })
     }
 
@@ -89,6 +92,15 @@ impl Script {
     pub fn body(&self) -> &[u8] {
         &self.source[self.body..]
     }
+}
+
+/// What the first line of a script says, and where the line ends.
+fn read_first_line(source: &[u8]) -> Result<(ScriptFlags, usize), ShebangError> {
+    if !source.starts_with(b"#!") {
+        return Ok((ScriptFlags::default(), 0));
+    }
+    let end = source.iter().position(|byte| *byte == b'\n').ok_or(ShebangError::Unfinished)?;
+    Ok((parse_line(&String::from_utf8_lossy(&source[..end]))?, end))
 }
 
 fn parse_line(line: &str) -> Result<ScriptFlags, ShebangError> {

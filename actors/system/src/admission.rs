@@ -2,7 +2,8 @@
 
 use crate::client::{Client, Close};
 use crate::commands::pause::Paused;
-use crate::request::Prepared;
+use crate::request::{Incoming, Prepared};
+use crate::scripting;
 use simurgh_kernel::time;
 use simurgh_protocol::command::{
     Command, CommandFlags, ConnectionCommand, DataCommand, Lookup, TableError, check_arity,
@@ -10,7 +11,7 @@ use simurgh_protocol::command::{
 use simurgh_protocol::{Args, CommandError};
 
 /// Whether a pause of writes holds a command back. Messages are among it: replicas pass them on; and scripts, unless they
-/// only read; and PFCOUNT, which may keep its count in the key.
+/// only read (what they say of themselves is looked at elsewhere); and PFCOUNT, which may keep its count in the key.
 pub(crate) fn may_write(command: Command) -> bool {
     use ConnectionCommand::{Eval, Evalsha, Fcall, Publish, Spublish};
     command.spec().flags.intersects(CommandFlags::WRITE | CommandFlags::MAY_REPLICATE)
@@ -35,12 +36,12 @@ pub(crate) enum Refusal {
 impl Client {
     /// Whether CLIENT PAUSE holds a request back. What would be refused anyway is refused at once.
     #[inline]
-    pub(crate) fn is_held_back(&self, next: &Prepared) -> bool {
-        self.node.pause.at(time::wall_ms).is_some_and(|paused| self.waits_for_end_of(paused, next))
+    pub(crate) fn is_held_back(&self, incoming: &Incoming, next: &Prepared) -> bool {
+        self.node.pause.at(time::wall_ms).is_some_and(|paused| self.waits_for_end_of(paused, incoming, next))
     }
 
     #[cold]
-    fn waits_for_end_of(&self, paused: Paused, next: &Prepared) -> bool {
+    fn waits_for_end_of(&self, paused: Paused, incoming: &Incoming, next: &Prepared) -> bool {
         let Lookup::Found(command) = next.found else { return false };
         let spec = command.spec();
         let is_refused = check_arity(spec, next.request.args_count).is_err()
@@ -51,7 +52,7 @@ impl Client {
         match (paused, &self.transaction) {
             (Paused::All, _) => true,
             (Paused::Writes, Some(transaction)) if command == crate::commands::EXEC => transaction.may_write(),
-            (Paused::Writes, _) => may_write(command),
+            (Paused::Writes, _) => scripting::may_write(&self.node, command, &incoming.args(next)),
         }
     }
 
@@ -98,7 +99,8 @@ impl Client {
             crate::request::place(command, args, &self.node.layout).1
         };
         if let Some(transaction) = &mut self.transaction {
-            transaction.push(command, args, shards);
+            let may_write = transaction.may_write() || scripting::may_write(&self.node, command, args);
+            transaction.push(command, args, shards, may_write);
             self.reply.simple("QUEUED");
         }
         Ok(())
@@ -112,13 +114,12 @@ impl Client {
         let mark = self.reply.len();
         self.answer_refusal(found, refusal);
         if self.reply.len() > mark {
-            self.node.command_stats.error(&self.reply.bytes()[mark..]);
+            self.node.count_error(&self.reply.bytes()[mark..]);
         }
     }
 
     fn answer_refusal(&mut self, found: Lookup, refusal: &Refusal) {
         let is_exec = matches!(found, Lookup::Found(command) if command == crate::commands::EXEC);
-        self.node.stats.total_error_replies.add(1);
         if is_exec {
             let text = refusal.to_string();
             let reason = text.strip_prefix("ERR ").unwrap_or(&text);

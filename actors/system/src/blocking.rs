@@ -256,7 +256,7 @@ impl Client {
         self.shared.set_waiter(None);
         self.note_if_slow(&wait.waiter, 0);
         if ending == Ending::Error {
-            self.node.failed_after_wait(wait.waiter.command, UNBLOCKED.as_bytes());
+            self.node.failed_after_wait(wait.waiter.command, format!("-{UNBLOCKED}").as_bytes());
         }
         if !wait.is_silent {
             match ending {
@@ -277,14 +277,6 @@ impl Client {
 }
 
 impl Node {
-    /// A command that has waited ends with an error; that it ran has been counted when it began to wait.
-    #[cold]
-    fn failed_after_wait(&self, command: DataCommand, error: &[u8]) {
-        self.stats.total_error_replies.add(1);
-        self.command_stats.error(error);
-        self.command_stats.failed(Command::Data(command));
-    }
-
     /// Takes a waiter whose wait has ended out of the queues of its keys. It may have been told to try again, and others stay behind
     /// it until it has: the next of them is told instead.
     pub(crate) async fn forget_waiter(&self, waiter: &Waiter) {

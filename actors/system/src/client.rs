@@ -141,7 +141,7 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
     client.prefetch_shared();
     while client.may_continue() {
         let Some(next) = client.incoming.peek().copied() else { break };
-        if client.is_held_back(&next) {
+        if client.is_held_back(&client.incoming, &next) {
             break;
         }
         if client.is_refused_as_busy(&next) {
@@ -294,7 +294,7 @@ impl Client {
                 break;
             }
             // A pause holds all shards when it begins: looked at here, with shards held, none is overlooked.
-            if self.is_held_back(next) {
+            if self.is_held_back(incoming, next) {
                 break;
             }
             if max > 0 && self.room == Room::Unknown && self.node.memory.is_over(&self.node, max) {
@@ -430,7 +430,7 @@ impl Client {
             return;
         }
         if !succeeded {
-            self.node.command_stats.error(&self.reply.bytes()[mark.min(self.reply.len())..]);
+            self.node.count_error(&self.reply.bytes()[mark.min(self.reply.len())..]);
         }
         if self.effects.has_news() {
             self.tell_news(mark);
@@ -440,15 +440,6 @@ impl Client {
         }
         self.ticks = time::ticks();
         self.called(command, args, time::ticks_to_ns(started, self.ticks), succeeded);
-    }
-
-    /// A command has run: counters, SLOWLOG, MONITOR.
-    #[inline]
-    pub(crate) fn called(&mut self, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
-        self.node.called(self, command, args, nanos, succeeded);
-        if self.node.monitor_count.load(Relaxed) > 0 {
-            crate::commands::monitor::tell(self, command, args);
-        }
     }
 
     fn finish(&mut self, mark: usize, result: Result<(), CommandError>) -> bool {

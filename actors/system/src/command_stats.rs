@@ -17,8 +17,12 @@ const STEPS: u64 = 128;
 const NANOS_MAX: u64 = 1_000_000_000;
 /// Number of buckets.
 const BUCKETS: usize = bucket_of(NANOS_MAX) + 1;
-/// How many codes of errors are told apart; codes beyond come from clients that make them up.
+/// How many codes of errors are told apart. More than that come from scripts that make them up: then none is, as in Redis, until
+/// CONFIG RESETSTAT.
 const CODES_MAX: usize = 128;
+/// A code has so many bytes at most, with the `-` before it.
+const CODE_BYTES_MAX: usize = 32;
+const NO_LONGER_TOLD_APART: &str = "ERRORSTATS_DISABLED";
 
 /// The bucket of a time.
 const fn bucket_of(nanos: u64) -> usize {
@@ -153,7 +157,31 @@ pub struct CommandCount {
 pub struct CommandStats {
     /// The last one is shared by all threads that came late.
     lanes: Vec<Box<[Counters]>>,
-    errors: Mutex<BTreeMap<String, u64>>,
+    errors: Mutex<ErrorCodes>,
+}
+
+/// How often an error with each code was answered.
+#[derive(Debug, Default)]
+struct ErrorCodes {
+    counts: BTreeMap<String, u64>,
+    is_full: bool,
+}
+
+impl ErrorCodes {
+    fn add(&mut self, code: &str) {
+        if let Some(count) = self.counts.get_mut(code) {
+            *count += 1;
+        } else if self.counts.len() < CODES_MAX && !self.is_full {
+            self.counts.insert(code.to_owned(), 1);
+        } else if !self.is_full {
+            tracing::warn!(
+                codes = ?self.counts.keys().collect::<Vec<_>>(),
+                "errors are no longer counted by their codes, of which there are too many: scripts may make them up; CONFIG RESETSTAT \
+                 begins again"
+            );
+            *self = Self { counts: BTreeMap::from([(NO_LONGER_TOLD_APART.to_owned(), 1)]), is_full: true };
+        }
+    }
 }
 
 /// The spec of the command with this number.
@@ -208,23 +236,19 @@ impl CommandStats {
         lane.add(&lane.counters.rejected, 1);
     }
 
-    /// An error was answered: `line` begins with its code, perhaps after a `-`.
+    /// An error was answered: in `line`, its code stands between a `-` and a blank. One without a code counts as `ERR`.
     pub fn error(&self, line: &[u8]) {
-        let line = line.strip_prefix(b"-").unwrap_or(line);
-        let code: String = line.iter().take_while(|byte| byte.is_ascii_graphic()).map(|byte| *byte as char).collect();
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = errors.get_mut(&code) {
-            *count += 1;
-        } else if errors.len() < CODES_MAX {
-            errors.insert(code, 1);
-        }
+        let begin = &line[..line.len().min(CODE_BYTES_MAX)];
+        let code = begin.strip_prefix(b"-").and_then(|rest| Some(&rest[..rest.iter().position(|byte| *byte == b' ')?]));
+        let code = code.unwrap_or(b"ERR");
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).add(&String::from_utf8_lossy(code));
     }
 
     /// Codes of errors, with how often each was answered.
     #[must_use]
     pub fn errors(&self) -> Vec<(String, u64)> {
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        errors.iter().map(|(code, count)| (code.clone(), *count)).collect()
+        errors.counts.iter().map(|(code, count)| (code.clone(), *count)).collect()
     }
 
     /// What is known of each command that was ever called or refused.
@@ -265,7 +289,7 @@ impl CommandStats {
             }
             counters.times.get().into_iter().flatten().for_each(|count| count.store(0, Relaxed));
         }
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.errors.lock().unwrap_or_else(PoisonError::into_inner) = ErrorCodes::default();
     }
 }
 
@@ -328,11 +352,27 @@ mod tests {
     fn errors_are_counted_by_their_code() {
         let stats = CommandStats::new(1);
         stats.error(b"-ERR syntax error\r\n");
-        stats.error(b"ERR value is not an integer");
+        stats.error(b"-WITHOUT-BLANK\r\n");
+        stats.error(b"-AN-ERROR-WITH-A-CODE-THAT-NEVER-ENDS so\r\n");
         stats.error(b"-WRONGTYPE x\r\n");
-        assert_eq!(stats.errors(), [("ERR".to_owned(), 2), ("WRONGTYPE".to_owned(), 1)]);
-        (0..500).for_each(|number| stats.error(format!("-MADE{number} up").as_bytes()));
+        stats.error(b"--OF-SCRIPT x\r\n");
+        let of = |code: &str, count| (code.to_owned(), count);
+        assert_eq!(stats.errors(), [of("-OF-SCRIPT", 1), of("ERR", 3), of("WRONGTYPE", 1)]);
+    }
+
+    #[test]
+    fn codes_that_are_made_up_end_the_count_until_it_is_reset() {
+        let stats = CommandStats::new(1);
+        let made_up = |from: usize, to: usize| {
+            (from..to).for_each(|number| stats.error(format!("-MADE{number} up").as_bytes()));
+        };
+        made_up(0, CODES_MAX);
         assert_eq!(stats.errors().len(), CODES_MAX);
+        made_up(0, 2 * CODES_MAX);
+        assert_eq!(stats.errors(), [("ERRORSTATS_DISABLED".to_owned(), 1)]);
+        stats.reset();
+        made_up(7, 8);
+        assert_eq!(stats.errors(), [("MADE7".to_owned(), 1)]);
     }
 
     #[test]

@@ -391,7 +391,7 @@ impl Connection {
             if !retries && client.incoming.peek().is_none() {
                 return self.rest(client);
             }
-            if client.incoming.peek().is_some_and(|next| client.is_held_back(next)) {
+            if client.incoming.peek().is_some_and(|next| client.is_held_back(&client.incoming, next)) {
                 self.client = Some(client);
                 self.wait_for_end_of_pause();
                 return true;

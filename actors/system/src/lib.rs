@@ -19,6 +19,7 @@ pub mod command_stats;
 pub mod commands;
 pub mod configuration;
 mod connection;
+mod counted;
 mod cron;
 #[cfg(test)]
 mod fixture;

@@ -31,9 +31,9 @@ use simurgh_kernel::mailbox::Mailboxes;
 use simurgh_kernel::net::Listener;
 use simurgh_kernel::sync::{Notify, oneshot};
 use simurgh_kernel::{random, time};
+use simurgh_protocol::CommandError;
 use simurgh_protocol::command::{Command, CommandFlags};
 use simurgh_protocol::config::{AppendFsync, Config, LogLevel, Settings};
-use simurgh_protocol::{Args, CommandError};
 use simurgh_storage::aof::manifest::temporary_name;
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::{Discarded, KeyHasher, Layout, Shard};
@@ -304,24 +304,6 @@ impl Node {
             return Err(CommandError::Text("OOM command not allowed when used memory > 'maxmemory'."));
         }
         Ok(())
-    }
-
-    /// A command has run: counters, SLOWLOG, MONITOR.
-    #[inline]
-    pub(crate) fn called(&self, client: &Client, command: Command, args: &Args<'_>, nanos: u64, succeeded: bool) {
-        if !succeeded {
-            self.stats.total_error_replies.add(1);
-        }
-        let micros = nanos / 1000;
-        let config = &client.live().config;
-        self.command_stats.called(command, nanos, succeeded, config.latency_tracking);
-        // A command that waits is told of when its wait ends.
-        if config.slowlog_microseconds_least.is_some_and(|least| micros >= least) && !client.is_waiting() {
-            crate::commands::slowlog::record(self, &client.shared, config, command, args, micros);
-        }
-        if config.latency_monitor_milliseconds_least.is_some_and(|least| micros / 1000 >= least.max(1)) {
-            crate::commands::latency::record(self, client, command, micros / 1000);
-        }
     }
 
     /// Bytes in use by the allocator's count, where there is one.

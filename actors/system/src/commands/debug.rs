@@ -70,7 +70,9 @@ pub fn debug(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> R
             Ok(())
         }
         (b"SET-DISABLE-DENY-SCRIPTS", 3) => {
-            Err(CommandError::Text("ERR what scripts may not call stays forbidden to them"))
+            client.node.scripting.looks_at_server.store(flag(args.at(2)), Relaxed);
+            client.reply.ok();
+            Ok(())
         }
         (b"DICT-RESIZING", 3) => Err(CommandError::Text("ERR tables are always resized")),
         (b"REPLYBUFFER", 4) => Err(CommandError::Text("ERR reply buffers are not resized by a timer")),
@@ -121,6 +123,8 @@ const HELP: &[&str] = &[
     "    Save a snapshot, unless told not to, forget the keys and load them from it.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Whether keys expire without being asked for.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    Whether scripts may call ACL, CLIENT, CONFIG, DEBUG, LATENCY and ROLE.",
     "SLEEP <seconds>",
     "    Stop for so long, with everything that needs keys. Decimals allowed.",
 ];

@@ -32,7 +32,7 @@ struct Queued {
 
 impl Transaction {
     /// Queues a command.
-    pub(crate) fn push(&mut self, command: Command, args: &Args<'_>, shards: u64) {
+    pub(crate) fn push(&mut self, command: Command, args: &Args<'_>, shards: u64, may_write: bool) {
         if self.is_aborted {
             return;
         }
@@ -42,7 +42,7 @@ impl Transaction {
             self.buffer.extend_from_slice(word);
         }
         self.shards |= shards;
-        self.may_write |= crate::admission::may_write(command);
+        self.may_write = may_write;
         self.has_script |= crate::commands::runs_script(command);
         self.needs_memory |= command.spec().flags.contains(CommandFlags::DENYOOM);
     }

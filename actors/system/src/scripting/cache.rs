@@ -1,7 +1,7 @@
 //! The texts of scripts, by their digests. Those that came with EVAL are kept as long as they are among the last used;
 //! those of SCRIPT LOAD until SCRIPT FLUSH.
 
-use simurgh_scripting::Script;
+use simurgh_scripting::{Script, ScriptFlags};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,6 +40,11 @@ impl Cache {
             self.by_use.insert(self.uses, name);
         }
         Some(kept.script.clone())
+    }
+
+    /// The flags of a script, which is not used.
+    pub fn flags(&self, digest: &str) -> Option<ScriptFlags> {
+        self.scripts.get(digest).map(|kept| kept.script.flags)
     }
 
     /// Whether a script is kept.

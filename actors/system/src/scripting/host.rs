@@ -9,6 +9,7 @@ use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
 use simurgh_scripting::{CallError, Host, LogLevel, Watch};
 use simurgh_storage::Shards;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 const UNKNOWN: &str = "ERR Unknown Redis command called from script";
@@ -50,33 +51,47 @@ impl<'a> ScriptHost<'a> {
         Self { client, shards, rules, watcher, reply: Reply::default(), calls: 0, has_acted: false, restarts: false }
     }
 
-    /// Whether the command may run now.
+    /// The command, if it may run now. One that may not is counted as refused.
     fn admit(&self, args: &Args<'_>) -> Result<Command, CallError> {
         let command = match lookup(args.at(0), args.get(1)) {
             Lookup::Found(command) => command,
-            Lookup::MissingSubcommand(_) => return Err(WRONG_ARITY.into()),
-            Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) => return Err(UNKNOWN.into()),
+            Lookup::MissingSubcommand(_) => return Err(self.refuse(None, WRONG_ARITY.into())),
+            Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) => return Err(self.refuse(None, UNKNOWN.into())),
         };
-        if check_arity(command.spec(), args.len()).is_err() {
-            return Err(WRONG_ARITY.into());
+        match self.refusal(command, args) {
+            None => Ok(command),
+            Some(text) => Err(self.refuse(Some(command), text)),
         }
-        let flags = command.spec().flags;
-        if flags.contains(CommandFlags::NOSCRIPT) {
-            return Err(NOT_ALLOWED.into());
+    }
+
+    /// Why a command may not run now, if it may not.
+    #[inline]
+    fn refusal(&self, command: Command, args: &Args<'_>) -> Option<Cow<'static, str>> {
+        let (node, flags) = (&self.client.node, command.spec().flags);
+        if check_arity(command.spec(), args.len()).is_err() {
+            return Some(WRONG_ARITY.into());
+        }
+        if flags.contains(CommandFlags::NOSCRIPT) && !node.scripting.may_call(command) {
+            return Some(NOT_ALLOWED.into());
         }
         if self.rules.reads_only && crate::admission::may_write(command) {
-            return Err(READ_ONLY.into());
+            return Some(READ_ONLY.into());
         }
-        let node = &self.client.node;
         if flags.contains(CommandFlags::WRITE) && node.log.refuses() {
             let why = node.log.refusal().unwrap_or_default();
-            return Err(CallError::Refused(format!("MISCONF Errors writing to the AOF file: {why}")));
+            return Some(format!("MISCONF Errors writing to the AOF file: {why}").into());
         }
         let needs_memory = flags.contains(CommandFlags::DENYOOM);
-        if needs_memory && self.rules.has_no_room && !self.watcher.has_written() {
-            return Err(OUT_OF_MEMORY.into());
+        (needs_memory && self.rules.has_no_room && !self.watcher.has_written()).then(|| OUT_OF_MEMORY.into())
+    }
+
+    #[cold]
+    fn refuse(&self, command: Option<Command>, text: Cow<'static, str>) -> CallError {
+        if let Some(command) = command {
+            self.client.node.command_stats.rejected(command);
         }
-        Ok(command)
+        self.client.node.count_error(format!("-{text}").as_bytes());
+        CallError::Refused(text.into_owned())
     }
 }
 
