@@ -11,7 +11,7 @@ use simurgh_storage::KeyHasher;
 use simurgh_storage::aof::check::Check;
 use simurgh_storage::aof::manifest::{BaseFormat, Manifest, manifest_name};
 use simurgh_storage::aof::record::encode;
-use simurgh_storage::aof::replay::{Options, Replay};
+use simurgh_storage::aof::replay::{Before, Options, Replay};
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::rdb::read::{Item, Reader, is_rdb};
 use simurgh_storage::rdb::value::{Loaded, Loading};
@@ -91,7 +91,7 @@ fn write_group(group: &mut Vec<u8>, part: u32, key: u32) {
 fn read(directory: &Path) -> Result<(), Failure> {
     let manifest = Manifest::parse(&std::fs::read(directory.join(manifest_name(PREFIX)))?)?;
     let mut keys = Keys::new();
-    let mut sealer = None;
+    let mut before = Before::Unknown;
     for file in manifest.data_files() {
         let bytes = std::fs::read(directory.join(&file.name))?;
         let mut check = Check::default();
@@ -99,11 +99,7 @@ fn read(directory: &Path) -> Result<(), Failure> {
         eprintln!("{}\n{}", file.name, check.finish());
         let offset = if is_rdb(&bytes) { read_rdb(&bytes, &mut keys)? } else { 0 };
         if offset < bytes.len() as u64 {
-            sealer = read_log(
-                &bytes[offset as usize..],
-                Options { offset, continues: sealer, ..Options::default() },
-                &mut keys,
-            )?;
+            before = read_log(&bytes[offset as usize..], Options { offset, before, ..Options::default() }, &mut keys)?;
         }
     }
     for ((database, key), (value, expire_at_ms)) in keys {
@@ -138,7 +134,8 @@ fn take_items(reader: &mut Reader, keys: &mut Keys) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read_log(bytes: &[u8], options: Options, keys: &mut Keys) -> Result<Option<Sealer>, Failure> {
+fn read_log(bytes: &[u8], options: Options, keys: &mut Keys) -> Result<Before, Failure> {
+    let before = options.before;
     let mut replay = Replay::new(options);
     for chunk in bytes.chunks(4096) {
         replay.feed(chunk);
@@ -150,7 +147,7 @@ fn read_log(bytes: &[u8], options: Options, keys: &mut Keys) -> Result<Option<Se
     while let Some(record) = replay.next_record()? {
         apply(record.database, &record.arguments, keys)?;
     }
-    Ok(end.sealer)
+    Ok(before.then(&end))
 }
 
 /// The few commands that real servers write into their log for what the test does.

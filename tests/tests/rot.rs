@@ -97,3 +97,44 @@ fn d14_rot_in_the_last_group_is_refused_after_a_restart() {
     let refusal = start_with_rot(&mut server).expect_err("rot is not loaded and not cut");
     assert!(refusal.contains("damaged append-only file at byte"), "{refusal}");
 }
+
+/// A base that is empty, cut between two commands, or has a wrong byte in a value reads well as commands, and an empty one as nothing at all.
+#[test]
+fn a_base_that_is_not_what_was_written_is_refused() {
+    if !is_ours_built() {
+        return;
+    }
+    for preamble in ["yes", "no"] {
+        for damage in ["empty", "cut", "flipped"] {
+            let arguments = ["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble", preamble];
+            let mut server = Server::start(&Program::Ours, &arguments).expect("it starts");
+            let mut client = Client::connect(server.address).expect("it listens");
+            for key in ["a", "b"] {
+                client.ask(&[b"SET".as_slice(), key.as_bytes(), VALUE]).expect("a reply");
+            }
+            client.ask(&[b"BGREWRITEAOF".as_slice()]).expect("a reply");
+            let kind = if preamble == "yes" { "rdb" } else { "aof" };
+            let path = server.folder().join(format!("appendonlydir/appendonly.aof.2.base.{kind}"));
+            let manifest = server.folder().join("appendonlydir/appendonly.aof.manifest");
+            let begin = Instant::now();
+            while !std::fs::read_to_string(&manifest)
+                .is_ok_and(|text| text.contains(".2.base.") && !text.contains("type h"))
+            {
+                assert!(begin.elapsed() < Duration::from_secs(30), "the log was not rewritten");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            server.kill();
+            let mut base = std::fs::read(&path).expect("the base is there");
+            let value = base.windows(VALUE.len()).rposition(|window| window == VALUE).expect("the value is in it");
+            let last = base.windows(9).rposition(|window| window == b"*3\r\n$3\r\nS").unwrap_or(value);
+            match damage {
+                "empty" => base.clear(),
+                "cut" => base.truncate(last),
+                _ => base[value] ^= 1,
+            }
+            std::fs::write(&path, &base).expect("it can be written");
+            let refusal = server.launch().map_err(|error| format!("{error:#}")).expect_err("damage is not served");
+            assert!(refusal.contains(&format!("2.base.{kind}")), "{preamble} {damage}: {refusal}");
+        }
+    }
+}

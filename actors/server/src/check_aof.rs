@@ -4,8 +4,8 @@
 
 use anyhow::Context as _;
 use simurgh_storage::aof::check::{Check, Report, Verdict};
-use simurgh_storage::aof::manifest::Manifest;
-use simurgh_storage::aof::seal::Sealer;
+use simurgh_storage::aof::manifest::{FileKind, Manifest};
+use simurgh_storage::aof::replay::Before;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ pub fn check_aof(path: &Path, fix: bool, out: &mut impl Write) -> anyhow::Result
     if path.extension().is_some_and(|extension| extension == "manifest") {
         return check_all(path, fix, out);
     }
-    let report = read(path, None)?;
+    let report = read(path, Before::Unknown)?;
     writeln!(out, "{report}")?;
     mend(path, &report, fix, out)
 }
@@ -29,13 +29,23 @@ fn check_all(path: &Path, fix: bool, out: &mut impl Write) -> anyhow::Result<boo
     let manifest = Manifest::parse(&text).with_context(|| format!("{}", path.display()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let files: Vec<_> = manifest.data_files().collect();
-    let (mut sealer, mut is_good) = (None, true);
+    let (mut before, mut is_good) = (Before::Unknown, true);
     for (index, file) in files.iter().enumerate() {
         let path = folder.join(&file.name);
         writeln!(out, "--- {}", file.name)?;
-        let report = read(&path, sealer)?;
+        let report = read(&path, before)?;
         writeln!(out, "{report}")?;
-        sealer = report.sealer.or(sealer);
+        if file.kind == FileKind::Increment {
+            before = report.then;
+        }
+        if file.whole.is_some_and(|written| written != report.whole) {
+            writeln!(
+                out,
+                "result: DAMAGED: it is not what the manifest says (simurgh-whole); this cannot be mended by cutting the file"
+            )?;
+            is_good = false;
+            continue;
+        }
         if index + 1 == files.len() {
             is_good &= mend(&path, &report, fix, out)?;
         } else if report.verdict != Verdict::Sound {
@@ -47,10 +57,10 @@ fn check_all(path: &Path, fix: bool, out: &mut impl Write) -> anyhow::Result<boo
     Ok(is_good)
 }
 
-/// Reads one file; `continues` is where the log stood at the end of the one before.
-pub fn read(path: &Path, continues: Option<Sealer>) -> anyhow::Result<Report> {
+/// Reads one file, before which there is this.
+pub fn read(path: &Path, before: Before) -> anyhow::Result<Report> {
     let mut file = File::open(path).with_context(|| format!("{}", path.display()))?;
-    let (mut check, mut piece) = (Check::after(continues), vec![0; PIECE]);
+    let (mut check, mut piece) = (Check::after(before), vec![0; PIECE]);
     loop {
         let count = file.read(&mut piece)?;
         if count == 0 {

@@ -9,6 +9,7 @@ use crate::convert::base_facts;
 use anyhow::{Context as _, bail, ensure};
 use simurgh_storage::aof::check::Verdict;
 use simurgh_storage::aof::manifest::{FileKind, Manifest};
+use simurgh_storage::aof::replay::Before;
 use simurgh_storage::aof::until::{Finder, Place, Until};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -76,7 +77,7 @@ fn copy_files(
     out: &mut impl Write,
 ) -> anyhow::Result<Manifest> {
     let mut kept = Manifest::default();
-    let (mut sealer, mut second) = (None, None);
+    let (mut before, mut second) = (Before::Unknown, None);
     let last = manifest.increments().last();
     for file in manifest.data_files() {
         let (from, to) = (source.join(&file.name), target.join(&file.name));
@@ -86,11 +87,11 @@ fn copy_files(
             kept.replace_base(file.clone(), 0)?;
             continue;
         }
-        let report = read(&from, sealer)?;
+        let report = read(&from, before)?;
         let is_last = last == Some(file);
         let is_usable = report.verdict == Verdict::Sound || (is_last && matches!(report.verdict, Verdict::Torn(_)));
         ensure!(is_usable, "{}: {report}", from.display());
-        sealer = report.sealer.or(sealer);
+        before = report.then;
         let cut = match until {
             Some(until) => find(&from, until, report.keep, &mut second)?,
             None => None,
@@ -111,7 +112,7 @@ fn copy_files(
     if let Some(Until::Second(_)) = until {
         ensure!(second.is_some(), "the log tells no times (aof-timestamp-enabled was no); use @POSITION");
     }
-    if let Some(sealer) = sealer {
+    if let Some(sealer) = before.sealer() {
         writeln!(out, "the log stands at position {}", sealer.position())?;
     }
     Ok(kept)

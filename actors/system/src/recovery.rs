@@ -19,6 +19,7 @@ use simurgh_storage::Shard;
 use simurgh_storage::aof::manifest::{BaseFormat, Manifest, ManifestFile, manifest_name};
 use simurgh_storage::aof::replay::End;
 use simurgh_storage::aof::seal::Sealer;
+use simurgh_storage::aof::whole::Whole;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,6 +48,12 @@ pub enum RecoveryError {
     Save(String),
     #[error("{path} was not found although the manifest names it")]
     Missing { path: String },
+    #[error(
+        "{path} is damaged: it is {} bytes long with the sum {:016x}, but was written with {} and {:016x} (simurgh-whole in \
+         the manifest). Put a good copy of it there",
+        found.bytes, found.sum, written.bytes, written.sum
+    )]
+    NotWhole { path: String, found: Whole, written: Whole },
     #[error("{path}: the key at byte {offset} is in a database beyond the {databases} that there are (see databases)")]
     Databases { path: String, offset: u64, databases: usize },
     #[error("{path}: the key at byte {offset} stands twice in the file")]
@@ -156,7 +163,7 @@ async fn open(
     end: Option<End>,
 ) -> Result<Recovered, RecoveryError> {
     let disk = node.disk.as_ref();
-    let is_continued = sealer.is_some();
+    let is_continued = end.is_some_and(|end| end.sealer.is_some());
     let sealer = sealer.unwrap_or_else(|| Sealer::new(0, random::entropy_u64()));
     if let Some(last) = manifest.increments().last() {
         let path = format!("{folder}/{}", last.name);
@@ -173,9 +180,11 @@ async fn open(
         return Ok(Recovered { file, sealer, earlier_bytes, manifest });
     }
     if manifest.base().is_none() {
-        let base = manifest.next_base(prefix, BaseFormat::Rdb);
+        let mut base = manifest.next_base(prefix, BaseFormat::Rdb);
         let path = format!("{folder}/{}", base.name);
-        write_new(disk, &path, empty_base(node)).await?;
+        let bytes = empty_base(node);
+        base.whole = Some(Whole::of(&bytes));
+        write_new(disk, &path, bytes).await?;
         manifest.replace_base(base, 1).map_err(|_| RecoveryError::Missing { path })?;
     }
     let earlier_bytes = bytes_of(disk, folder, manifest.data_files()).await?;

@@ -1,8 +1,8 @@
 //! The logic of `simurgh check-aof [--fix]`: reads one file of a log as recovery would, and says how far it is good.
 //! An RDB file at the front (a base, or an old single-file log that was rewritten) is read too.
 
-use super::replay::{Cut, Options, Reason, Replay, ReplayError};
-use super::seal::Sealer;
+use super::replay::{Before, Cut, Options, Reason, Replay, ReplayError};
+use super::whole::Whole;
 use crate::key_hash::KeyHasher;
 use crate::rdb::read::{ReadError, Reader, is_rdb};
 use crate::rdb::value::Loading;
@@ -32,8 +32,8 @@ pub enum Verdict {
 /// What a check found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// Length of the file.
-    pub file_bytes: u64,
+    /// What all of it is.
+    pub whole: Whole,
     /// Length of the RDB part at its front.
     pub rdb_bytes: u64,
     /// Up to where it is good: the length to cut it to. 0 if the RDB part is damaged: then no cut helps.
@@ -44,8 +44,8 @@ pub struct Report {
     pub seals: u64,
     /// Commands that count.
     pub records: u64,
-    /// Where the log stands at its end, if a seal says so.
-    pub sealer: Option<Sealer>,
+    /// What comes before the next file, if this is an increment.
+    pub then: Before,
     /// What is wrong.
     pub verdict: Verdict,
 }
@@ -64,11 +64,12 @@ impl Report {
 #[derive(Debug)]
 pub struct Check {
     stage: Stage,
-    fed: u64,
     rdb_bytes: u64,
     records: u64,
-    /// Where the log stood at the end of the file before.
-    continues: Option<Sealer>,
+    /// What comes before the file.
+    before: Before,
+    /// What was fed.
+    whole: Whole,
     /// The values of an RDB part are built, to see that they can be.
     packing: Packing,
     hasher: KeyHasher,
@@ -90,10 +91,10 @@ impl Default for Check {
     fn default() -> Self {
         Self {
             stage: Stage::Front(Vec::new()),
-            fed: 0,
             rdb_bytes: 0,
             records: 0,
-            continues: None,
+            before: Before::Unknown,
+            whole: Whole::default(),
             packing: Settings::default().config().packing,
             hasher: KeyHasher::new(0),
         }
@@ -101,15 +102,15 @@ impl Default for Check {
 }
 
 impl Check {
-    /// A check of the file behind one at whose end the log stood at `sealer`.
+    /// A check of a file before which there is this.
     #[must_use]
-    pub fn after(sealer: Option<Sealer>) -> Self {
-        Self { continues: sealer, ..Self::default() }
+    pub fn after(before: Before) -> Self {
+        Self { before, ..Self::default() }
     }
 
     /// Takes the file's next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.fed += bytes.len() as u64;
+        self.whole.absorb(bytes);
         match &mut self.stage {
             Stage::Front(front) => {
                 front.extend_from_slice(bytes);
@@ -185,8 +186,7 @@ impl Check {
     }
 
     fn begin_log(&mut self, bytes: &[u8]) {
-        let mut replay =
-            Replay::new(Options { offset: self.rdb_bytes, continues: self.continues, ..Options::default() });
+        let mut replay = Replay::new(Options { offset: self.rdb_bytes, before: self.before, ..Options::default() });
         replay.feed(bytes);
         self.records += drain(&mut replay);
         self.stage = Stage::Log(Box::new(replay));
@@ -197,25 +197,29 @@ impl Check {
             Ok(end) => {
                 self.records = end.records;
                 let verdict = end.cut.map_or(Verdict::Sound, Verdict::Torn);
-                Report { sealed: end.sealed, seals: end.seals, sealer: end.sealer, ..self.report(end.keep, verdict) }
+                let then = self.before.then(&end);
+                let report = self.report(end.keep, verdict);
+                Report { sealed: end.sealed, seals: end.seals, then, ..report }
             }
             Err(ReplayError::Damaged { offset, reason, keep } | ReplayError::Truncated { offset, reason, keep }) => {
                 let (sealed, seals) = replay.sealed();
                 Report { sealed, seals, ..self.report(keep, Verdict::Damaged { offset, reason }) }
             }
-            Err(error @ ReplayError::Misplaced { .. }) => self.report(0, Verdict::Misplaced(error)),
+            Err(error @ (ReplayError::Misplaced { .. } | ReplayError::Orphaned { .. })) => {
+                self.report(0, Verdict::Misplaced(error))
+            }
         }
     }
 
     fn report(&self, keep: u64, verdict: Verdict) -> Report {
         Report {
-            file_bytes: self.fed,
+            whole: self.whole,
             rdb_bytes: self.rdb_bytes,
             keep,
             sealed: 0,
             seals: 0,
             records: self.records,
-            sealer: None,
+            then: self.before,
             verdict,
         }
     }
@@ -232,7 +236,7 @@ fn drain(replay: &mut Replay) -> u64 {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "file: {} bytes, {} commands in its log part", self.file_bytes, self.records)?;
+        writeln!(f, "file: {} bytes, {} commands in its log part", self.whole.bytes, self.records)?;
         if self.rdb_bytes > 0 {
             writeln!(f, "RDB part: {} bytes, its checksum fits", self.rdb_bytes)?;
         }
@@ -240,7 +244,7 @@ impl fmt::Display for Report {
             0 => writeln!(f, "seals: none (written by another server, or nothing written yet)")?,
             seals => writeln!(f, "seals: {seals}, all of them fit up to byte {}", self.sealed)?,
         }
-        let lost = self.file_bytes - self.keep;
+        let lost = self.whole.bytes - self.keep;
         match self.verdict {
             Verdict::Sound => write!(f, "result: good"),
             Verdict::Torn(Cut { offset, reason, .. }) => {
@@ -304,7 +308,7 @@ mod tests {
             let length = bytes.len() as u64;
             assert_eq!((report.verdict, report.cut_to()), (Verdict::Sound, None));
             assert_eq!(
-                (report.file_bytes, report.keep, report.records, report.seals),
+                (report.whole.bytes, report.keep, report.records, report.seals),
                 (length, length, records, seals)
             );
         }

@@ -1,7 +1,7 @@
 //! The manifest of a multi-part append-only file: which files make up the data set, in Redis 7's own format.
 //!
 //! ```text
-//! file appendonly.aof.3.base.rdb seq 3 type b                  the base, at most one
+//! file appendonly.aof.3.base.rdb seq 3 type b                  the base, at most one; ours adds simurgh-whole BYTES:CRC64
 //! file appendonly.aof.2.incr.aof seq 2 type h                  history: replaced, to be deleted
 //! file appendonly.aof.4.incr.aof seq 4 type i startoffset 0    increments in ascending order, the last one is written to
 //! ```
@@ -11,10 +11,13 @@
 //! and none is longer than 1024 bytes. Stricter than they are: a sequence must be a plain positive number (they read
 //! `1x` as 1 and take `-3`), a type must be one letter, a name must not be empty, `.` or `..`, and no key may come twice.
 
+use super::whole::Whole;
 use simurgh_protocol::quoted::{quote, split_quoted};
 
 /// Longest line, its line feed included.
 const LINE_BYTES_MAX: usize = 1024;
+/// The key of what a file must be; other servers skip keys that they do not know.
+const WHOLE: &[u8] = b"simurgh-whole";
 
 /// What a file is to the data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub struct ManifestFile {
     pub start_offset: Option<u64>,
     /// Replication offset at its end.
     pub end_offset: Option<u64>,
+    /// What it must be, if it was written once and by us.
+    pub whole: Option<Whole>,
 }
 
 /// The files of a data set.
@@ -178,14 +183,14 @@ impl Manifest {
             BaseFormat::Aof => "aof",
         };
         let name = format!("{prefix}.{sequence}.base.{suffix}");
-        ManifestFile { name, sequence, kind: FileKind::Base, start_offset: None, end_offset: None }
+        ManifestFile { name, sequence, kind: FileKind::Base, start_offset: None, end_offset: None, whole: None }
     }
 
     /// The next increment of the data set called `prefix`, not yet part of it.
     pub fn next_increment(&self, prefix: &str, start_offset: Option<u64>) -> ManifestFile {
         let sequence = self.increments.last().map_or(0, |last| last.sequence) + 1;
         let name = format!("{prefix}.{sequence}.incr.aof");
-        ManifestFile { name, sequence, kind: FileKind::Increment, start_offset, end_offset: None }
+        ManifestFile { name, sequence, kind: FileKind::Increment, start_offset, end_offset: None, whole: None }
     }
 
     /// Appends an increment; from now on it is the one that is written to.
@@ -234,7 +239,8 @@ fn parse_line(line: &[u8]) -> Result<ManifestFile, LineFault> {
     let (pairs, []) = words.as_chunks::<2>() else {
         return Err(LineFault::Format);
     };
-    let (mut name, mut sequence, mut kind, mut start_offset, mut end_offset) = (None, None, None, None, None);
+    let (mut name, mut sequence, mut kind) = (None, None, None);
+    let (mut start_offset, mut end_offset, mut whole) = (None, None, None);
     for [key, value] in pairs {
         match key.to_ascii_lowercase().as_slice() {
             b"file" => set_once(&mut name, take_name(value)?)?,
@@ -244,11 +250,14 @@ fn parse_line(line: &[u8]) -> Result<ManifestFile, LineFault> {
             b"type" => set_once(&mut kind, take_kind(value)?)?,
             b"startoffset" => set_once(&mut start_offset, take_number(value).ok_or(LineFault::Format)?)?,
             b"endoffset" => set_once(&mut end_offset, take_number(value).ok_or(LineFault::Format)?)?,
+            WHOLE => set_once(&mut whole, Whole::parse(value).ok_or(LineFault::Format)?)?,
             _ => {}
         }
     }
     match (name, sequence, kind) {
-        (Some(name), Some(sequence), Some(kind)) => Ok(ManifestFile { name, sequence, kind, start_offset, end_offset }),
+        (Some(name), Some(sequence), Some(kind)) => {
+            Ok(ManifestFile { name, sequence, kind, start_offset, end_offset, whole })
+        }
         _ => Err(LineFault::Format),
     }
 }
@@ -300,6 +309,11 @@ fn format_line(out: &mut Vec<u8>, file: &ManifestFile) {
             out.extend_from_slice(format!(" {key} {offset}").as_bytes());
         }
     }
+    if let Some(whole) = &file.whole {
+        out.push(b' ');
+        out.extend_from_slice(WHOLE);
+        out.extend_from_slice(format!(" {}", whole.word()).as_bytes());
+    }
     out.push(b'\n');
 }
 
@@ -335,6 +349,10 @@ mod tests {
             assert_eq!(manifest.format(), format!("{BASE}{INCR}").as_bytes(), "{text}");
         }
         assert_eq!(Manifest::parse(b"# only\n").unwrap(), Manifest::default());
+        let whole = format!("{}{INCR}", BASE.replace('\n', " simurgh-whole 9:e9c6d914c4b8d9ca\n"));
+        let manifest = Manifest::parse(whole.as_bytes()).unwrap();
+        assert_eq!(manifest.base().unwrap().whole, Some(Whole::of(b"123456789")));
+        assert_eq!(manifest.format(), whole.as_bytes());
         let gap = format!("{INCR}file b seq 9 type i startoffset 5 endoffset 7\nfile h seq 2 type h\n");
         assert_eq!(Manifest::parse(gap.as_bytes()).unwrap().increments()[1].end_offset, Some(7));
     }
@@ -364,7 +382,12 @@ mod tests {
 
     #[test]
     fn stricter_than_redis() {
-        for text in ["file a seq 1x type b\n", "file a seq -3 type b\n", "file a file b seq 1 type b\n"] {
+        for text in [
+            "file a seq 1x type b\n",
+            "file a seq 1 type b simurgh-whole 1\n",
+            "file a seq -3 type b\n",
+            "file a file b seq 1 type b\n",
+        ] {
             assert_eq!(fault(text), LineFault::Format, "{text}");
         }
         assert_eq!(fault("file a seq 1 type bb\n"), LineFault::Kind);

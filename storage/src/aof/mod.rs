@@ -8,6 +8,7 @@
 //!   appendonly.aof.1.incr.aof     record.rs     records since, with a sum after each written group (seal.rs)
 //! ```
 
+mod before;
 pub mod check;
 pub mod manifest;
 pub mod record;
@@ -16,3 +17,4 @@ pub mod seal;
 mod tail;
 pub mod until;
 mod verdict;
+pub mod whole;

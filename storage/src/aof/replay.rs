@@ -30,6 +30,7 @@
 //! whole, always. What a real server appended to a file of ours is a tail without seals (rule 2); once such a tail is longer
 //! than any group of ours it is handed out as it is read.
 
+pub use super::before::Before;
 use super::record::{self, Limits, Parsed};
 use super::seal::{self, Annotation, LINE_BYTES_MAX, Seal, Sealer};
 use super::tail::SealSearch;
@@ -50,8 +51,8 @@ pub struct Options {
     pub load_truncated: bool,
     /// Offset in the file of the first byte that is fed: 0, or what an RDB preamble takes.
     pub offset: u64,
-    /// Where the log stood at the end of the file before, if that is known; a start line at the front must say the same.
-    pub continues: Option<Sealer>,
+    /// What comes before the file; a start line at its front must go on from there.
+    pub before: Before,
     /// Largest group that is held back until its seal is there.
     pub group_bytes_max: usize,
 }
@@ -62,7 +63,7 @@ impl Default for Options {
             limits: Limits::default(),
             load_truncated: true,
             offset: 0,
-            continues: None,
+            before: Before::Unknown,
             group_bytes_max: GROUP_BYTES_MAX,
         }
     }
@@ -347,20 +348,14 @@ impl Replay {
             return self.damage_at(self.scan, Reason::SealInTransaction);
         }
         let offset = self.offset_of(self.scan);
-        match (&self.seals, self.options.continues) {
-            (Some(sealed), _) if sealed.end != offset || sealed.last != start => {
-                return self.damage_at(self.scan, Reason::StartMismatch);
-            }
-            (None, Some(wanted)) if offset == self.options.offset && wanted != start => {
-                self.misplaced = Some(ReplayError::Misplaced {
-                    found: start.position(),
-                    found_chain: start.chain(),
-                    wanted: wanted.position(),
-                    wanted_chain: wanted.chain(),
-                });
+        if self.seals.as_ref().is_some_and(|sealed| sealed.end != offset || sealed.last != start) {
+            return self.damage_at(self.scan, Reason::StartMismatch);
+        }
+        if self.seals.is_none() && offset == self.options.offset {
+            self.misplaced = self.options.before.misplaces(&start);
+            if self.misplaced.is_some() {
                 return;
             }
-            (Some(_) | None, _) => {}
         }
         self.scan = end;
         // Until a seal behind it says so, nobody knows whether the line itself was synced.

@@ -91,6 +91,15 @@ pub enum ReplayError {
         /// Chain at the end of the files before.
         wanted_chain: u64,
     },
+    /// A file that goes on from somewhere, behind one that has no seals.
+    #[error(
+        "the append-only file continues a log at position {found}, but the file before it is none of that log: it is empty, \
+         swapped or from another server"
+    )]
+    Orphaned {
+        /// Position in its start line.
+        found: u64,
+    },
 }
 
 impl ReplayError {
@@ -98,7 +107,7 @@ impl ReplayError {
     pub fn keep(&self) -> Option<u64> {
         match *self {
             Self::Damaged { keep, .. } | Self::Truncated { keep, .. } => Some(keep),
-            Self::Misplaced { .. } => None,
+            Self::Misplaced { .. } | Self::Orphaned { .. } => None,
         }
     }
 }

@@ -10,9 +10,10 @@ use simurgh_kernel::{core, time};
 use simurgh_protocol::command::{Command, Lookup, lookup};
 use simurgh_storage::Shard;
 use simurgh_storage::aof::manifest::{FileKind, ManifestFile};
-use simurgh_storage::aof::replay::{End, Options, Record, Replay};
+use simurgh_storage::aof::replay::{Before, End, Options, Record, Replay};
 use simurgh_storage::aof::seal::Sealer;
-use simurgh_storage::rdb::read::{Item, RawItem, Reader, is_rdb};
+use simurgh_storage::aof::whole::Whole;
+use simurgh_storage::rdb::read::{Item, RawItem, ReadError, Reader, is_rdb};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,8 +86,10 @@ pub(crate) struct Loader<'a> {
     told_ns: u64,
     /// Keys of a snapshot whose time had come by then are left out; in a log's base they stay, for the log goes on from all of it.
     pub expired_before_ms: Option<i64>,
-    /// Where the log stood at the end of the file before.
-    continues: Option<Sealer>,
+    /// What comes before the next file.
+    before: Before,
+    /// What was read of the file that is loaded.
+    read: Whole,
     /// What the last file of records was found to be.
     end: Option<End>,
     /// What becomes of libraries of functions.
@@ -118,7 +121,8 @@ impl<'a> Loader<'a> {
             done_bytes: 0,
             told_ns: time::monotonic_ns(),
             expired_before_ms: None,
-            continues: None,
+            before: Before::Unknown,
+            read: Whole::default(),
             end: None,
             functions: Functions::Kept(Vec::new()),
             mends: true,
@@ -128,7 +132,7 @@ impl<'a> Loader<'a> {
     /// What was loaded.
     pub async fn finish(mut self) -> Result<Loaded, RecoveryError> {
         let shards = self.crew.gather().await?;
-        Ok(Loaded { shards, sealer: self.continues, end: self.end, functions: self.functions })
+        Ok(Loaded { shards, sealer: self.before.sealer(), end: self.end, functions: self.functions })
     }
 
     /// Loads a file of the log.
@@ -141,16 +145,23 @@ impl<'a> Loader<'a> {
             Err(error) => return Err(disk_error(&path)(error)),
         };
         tracing::info!(file = %path, bytes = length, "reading");
+        if file.kind == FileKind::Base && length == 0 && file.name.ends_with(".rdb") {
+            return Err(RecoveryError::Base { path, error: ReadError::Truncated(0) });
+        }
+        self.read = Whole::default();
         let front = disk.read_range(&path, 0, 16).await.map_err(disk_error(&path))?;
         let mut offset = 0;
         if is_rdb(&front) {
             offset = self.load_rdb(&path, length).await?;
         }
         if offset < length || file.kind == FileKind::Increment {
-            self.load_records(&path, offset, length, is_last).await?;
+            self.load_records(&path, file.kind, offset..length, is_last).await?;
         }
         self.done_bytes += length;
-        Ok(())
+        match file.whole {
+            Some(written) if written != self.read => Err(RecoveryError::NotWhole { path, found: self.read, written }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Loads an RDB file of `length` bytes, or the part of a log file that is one; returns where it ends.
@@ -162,6 +173,7 @@ impl<'a> Loader<'a> {
         let (mut read, mut keys, mut expired) = (0, 0, 0);
         while !reader.is_ended() {
             let piece = self.disk.read_range(path, read, PIECE).await.map_err(disk_error(path))?;
+            self.read.absorb(&piece);
             read += piece.len() as u64;
             let is_all = piece.is_empty();
             if is_all {
@@ -179,7 +191,7 @@ impl<'a> Loader<'a> {
                 }
             }
             if is_all && !reader.is_ended() {
-                return Err(failed(simurgh_storage::rdb::read::ReadError::Truncated(reader.offset())));
+                return Err(failed(ReadError::Truncated(reader.offset())));
             }
             self.progress(read).await?;
         }
@@ -210,11 +222,18 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    async fn load_records(&mut self, path: &str, offset: u64, length: u64, is_last: bool) -> Result<(), RecoveryError> {
+    async fn load_records(
+        &mut self,
+        path: &str,
+        kind: FileKind,
+        bytes: std::ops::Range<u64>,
+        is_last: bool,
+    ) -> Result<(), RecoveryError> {
+        let (offset, length) = (bytes.start, bytes.end);
         let mut replay = Replay::new(Options {
             load_truncated: self.ground.live.config.aof_load_truncated && is_last,
             offset,
-            continues: self.continues,
+            before: self.before,
             ..Options::default()
         });
         let shared: Arc<str> = path.into();
@@ -225,6 +244,7 @@ impl<'a> Loader<'a> {
             if piece.is_empty() {
                 break;
             }
+            self.read.absorb(&piece);
             read += piece.len() as u64;
             replay.feed(&piece);
             while let Some(record) = replay.next_record().map_err(failed)? {
@@ -236,7 +256,9 @@ impl<'a> Loader<'a> {
         while let Some(record) = replay.next_record().map_err(failed)? {
             self.run(&record, &shared).await?;
         }
-        self.continues = end.sealer;
+        if kind == FileKind::Increment {
+            self.before = self.before.then(&end);
+        }
         self.end = Some(end);
         self.cut(path, &end, length).await
     }

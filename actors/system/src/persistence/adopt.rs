@@ -5,6 +5,7 @@ use super::manifest_file::Place;
 use crate::recovery::{RecoveryError, disk_error};
 use simurgh_kernel::disk::{Disk, Sync};
 use simurgh_storage::aof::manifest::{BaseFormat, Manifest};
+use simurgh_storage::aof::whole::Whole;
 use std::io;
 
 /// Bytes that are copied at once.
@@ -22,20 +23,21 @@ pub(crate) async fn adopt_snapshot(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(disk_error(name)(error)),
     }
-    let base = manifest.next_base(&place.prefix, BaseFormat::Rdb);
+    let mut base = manifest.next_base(&place.prefix, BaseFormat::Rdb);
     let path = place.path(&base.name);
     tracing::info!(file = name, base = %path, "there is no log yet: it begins with what the snapshot holds");
     let mut file = disk.create(&path).await.map_err(disk_error(&path))?;
-    let mut offset = 0;
+    let mut whole = Whole::default();
     loop {
-        let piece = disk.read_range(name, offset, PIECE).await.map_err(disk_error(name))?;
+        let piece = disk.read_range(name, whole.bytes, PIECE).await.map_err(disk_error(name))?;
         let is_end = piece.is_empty();
-        offset += piece.len() as u64;
+        whole.absorb(&piece);
         let done = file.append(piece, if is_end { Sync::Data } else { Sync::No }).await;
         done.result.map_err(|failure| disk_error(&path)(io::Error::other(failure.to_string())))?;
         if is_end {
             break;
         }
     }
+    base.whole = Some(whole);
     manifest.replace_base(base, 1).map_err(|_| RecoveryError::Missing { path })
 }

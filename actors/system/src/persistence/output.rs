@@ -4,6 +4,7 @@ use super::{Begun, Job, SnapshotError};
 use crate::node::Node;
 use simurgh_kernel::disk::{LogFile, Sync};
 use simurgh_kernel::time;
+use simurgh_storage::aof::whole::Whole;
 use simurgh_storage::rdb::write::Origin;
 use simurgh_storage::snapshot::{Front, Piece, SnapshotFile};
 
@@ -18,6 +19,7 @@ pub(super) struct Output {
     file: LogFile,
     frame: SnapshotFile,
     pub piece: Piece,
+    whole: Whole,
     unsynced: u64,
     syncs_on_the_way: bool,
 }
@@ -43,7 +45,8 @@ impl Output {
             Job::Save => live.config.rdb_incremental_sync,
             Job::Rewrite => live.config.aof_rewrite_incremental_sync,
         };
-        let mut output = Self { path, file, frame, piece: Piece::default(), unsynced: 0, syncs_on_the_way };
+        let mut output =
+            Self { path, file, frame, piece: Piece::default(), whole: Whole::default(), unsynced: 0, syncs_on_the_way };
         output.append(piece.bytes, Sync::No).await?;
         Ok(output)
     }
@@ -61,19 +64,21 @@ impl Output {
         Ok(())
     }
 
-    /// Ends the file, with everything on the disk; its length.
-    pub async fn end(mut self, sums: bool) -> Result<u64, SnapshotError> {
+    /// Ends the file, with everything on the disk; what all of it is.
+    pub async fn end(mut self, sums: bool) -> Result<Whole, SnapshotError> {
         self.write().await?;
         let mut bytes = Vec::new();
-        let Self { path, mut file, frame, .. } = self;
+        let Self { path, mut file, frame, mut whole, .. } = self;
         frame.end(&mut bytes, sums);
+        whole.absorb(&bytes);
         let done = file.append(bytes, Sync::Data).await;
         done.result.map_err(|failure| failed(&path, failure))?;
-        Ok(file.length())
+        Ok(whole)
     }
 
     async fn append(&mut self, bytes: Vec<u8>, sync: Sync) -> Result<Vec<u8>, SnapshotError> {
         self.unsynced = if sync == Sync::Data { 0 } else { self.unsynced + bytes.len() as u64 };
+        self.whole.absorb(&bytes);
         let done = self.file.append(bytes, sync).await;
         done.result.map_err(|failure| failed(&self.path, failure))?;
         Ok(done.buffer)

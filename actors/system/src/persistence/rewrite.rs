@@ -46,22 +46,23 @@ pub(super) async fn rewrite(node: &Arc<Node>, begun: &mut Begun) -> Outcome {
         Format::Rdb => BaseFormat::Rdb,
         Format::Commands => BaseFormat::Aof,
     };
-    let base = manifest.next_base(&place.prefix, format);
+    let mut base = manifest.next_base(&place.prefix, format);
     let (path, temporary) = (place.path(&base.name), place.path(&temporary_name(&base.name)));
     let result = match super::snapshotter::write(node, &temporary, begun, None).await {
-        Ok(length) => match node.disk.rename(&temporary, &path).await {
-            Ok(()) => Ok(length),
+        Ok(whole) => match node.disk.rename(&temporary, &path).await {
+            Ok(()) => Ok(whole),
             Err(error) => Err(failed(&path, error)),
         },
         Err(error) => Err(error),
     };
-    let length = match result {
-        Ok(length) => length,
+    let whole = match result {
+        Ok(whole) => whole,
         Err(error) => {
             let _ = node.disk.unlink(&temporary).await;
             return Err(error);
         }
     };
+    base.whole = Some(whole);
     let increments_from = replace(&mut manifest, base, switched.as_ref());
     if increments_from.is_none() {
         return Err(failed(&path, "its name cannot be in a manifest"));
@@ -74,8 +75,8 @@ pub(super) async fn rewrite(node: &Arc<Node>, begun: &mut Begun) -> Outcome {
         }
         Installed::Unknown(error) => node.fail(&format!("the log's manifest could not be synced: {error}")).await,
     }
-    node.aof_earlier_size.store(length, Ordering::Relaxed);
-    node.aof_base_size.store(length + node.aof_size.load(Ordering::Relaxed), Ordering::Relaxed);
+    node.aof_earlier_size.store(whole.bytes, Ordering::Relaxed);
+    node.aof_base_size.store(whole.bytes + node.aof_size.load(Ordering::Relaxed), Ordering::Relaxed);
     {
         let mut state = node.persistence.state();
         if switched.is_some() {

@@ -13,6 +13,7 @@ use simurgh_kernel::core::{self, AbortOnUnwind};
 use simurgh_kernel::mailbox::Held;
 use simurgh_kernel::time;
 use simurgh_storage::aof::manifest::temporary_name;
+use simurgh_storage::aof::whole::Whole;
 use simurgh_storage::snapshot::{Piece, Plan, Step, Visited};
 use simurgh_storage::{Discarded, Shard};
 use std::sync::Arc;
@@ -150,13 +151,13 @@ async fn save(node: &Arc<Node>, begun: &Begun, held: Option<&mut AllHeld<'_>>) -
     node.disk.sync_directory("").await.map_err(|error| failed(name, error))
 }
 
-/// Writes the snapshot to a new file at `path`, and syncs it; its length.
+/// Writes the snapshot to a new file at `path`, and syncs it; what all of it is.
 pub(super) async fn write(
     node: &Arc<Node>,
     path: &str,
     begun: &Begun,
     held: Option<&mut AllHeld<'_>>,
-) -> Result<u64, SnapshotError> {
+) -> Result<Whole, SnapshotError> {
     let sums = node.configuration.current().config.rdb_checksum;
     let plan = &begun.active.plan;
     let mut output = Output::create(node, path.to_owned(), begun).await?;

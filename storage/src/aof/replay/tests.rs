@@ -275,13 +275,39 @@ fn a_missing_sector_ends_a_tail_without_seal() {
 #[test]
 fn d15_a_file_out_of_place_is_found() {
     let sample = sample(Some(1));
-    let wanted = |position, chain| Options { continues: Some(Sealer::new(position, chain)), ..Options::default() };
+    let wanted = |position, chain| Options { before: Before::At(Sealer::new(position, chain)), ..Options::default() };
     let right = read_with(wanted(77, 0x0123_4567_89ab_cdef), &sample.bytes, 50);
     assert_eq!(right.0, sample.records);
     for options in [wanted(78, 0x0123_4567_89ab_cdef), wanted(77, 1)] {
         let (seen, end) = read_with(options, &sample.bytes, 50);
         assert!(seen.is_empty() && matches!(end, Err(ReplayError::Misplaced { .. })));
     }
+}
+
+#[test]
+fn d15_a_file_that_went_missing_between_others_is_found() {
+    let sample = sample(Some(1));
+    let nothing = read(b"").1.unwrap();
+    let foreign = read(&self::sample(None).bytes).1.unwrap();
+    let (before, after) = (Sealer::new(77, 0x0123_4567_89ab_cdef), Sealer::new(99, 1));
+    // Behind a base; behind one that the disk has emptied, another that is ours, or what Redis has written.
+    for (ends, wanted, is_right) in [
+        (vec![], Before::Unknown, true),
+        (vec![nothing], Before::Foreign, false),
+        (vec![foreign], Before::Foreign, false),
+        (vec![End { sealer: Some(before), ..foreign }, nothing], Before::At(before), true),
+        (vec![End { sealer: Some(after), ..foreign }, nothing], Before::At(after), false),
+        (vec![End { sealer: Some(before), ..foreign }, foreign], Before::Foreign, false),
+    ] {
+        let told = ends.iter().fold(Before::Unknown, |before, end| before.then(end));
+        assert_eq!(told, wanted);
+        let (seen, end) = read_with(Options { before: told, ..Options::default() }, &sample.bytes, 50);
+        assert_eq!((seen.is_empty(), end.is_ok()), (!is_right, is_right), "{told:?}");
+    }
+    let mut begun = Vec::new();
+    Sealer::new(0, 5).write_start(&mut begun);
+    let behind_foreign = Options { before: Before::Foreign, ..Options::default() };
+    assert!(read_with(behind_foreign, &begun, 50).1.is_ok(), "a log that began behind another server's file");
 }
 
 #[test]
