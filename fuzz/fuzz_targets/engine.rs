@@ -14,7 +14,7 @@ thread_local! {
 pub struct Nothing;
 
 impl Host for Nothing {
-    fn call(&mut self, _args: &Args<'_>, _protocol: Protocol) -> Result<&[u8], CallError> {
+    fn call(&mut self, _args: &Args<'_>, _reply: &mut Reply) -> Result<(), CallError> {
         Err("ERR there are no commands".into())
     }
 

@@ -14,7 +14,6 @@ pub use library::{Function, HeaderError, Library, is_name};
 pub use lua::LuaEngine;
 pub use script::{Script, ScriptFlags, ShebangError};
 
-use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -49,11 +48,11 @@ impl From<&str> for CallError {
 
 /// What a script may ask of the server while it runs.
 pub trait Host {
-    /// Runs a command and appends its reply, an error too, as `protocol` writes it.
+    /// Runs a command and appends its reply, an error too.
     ///
     /// # Errors
-    /// [`CallError`].
-    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], CallError>;
+    /// [`CallError`]; whatever stands in `reply` then is nothing.
+    fn call(&mut self, args: &Args<'_>, reply: &mut Reply) -> Result<(), CallError>;
 
     /// Writes a line into the server's log.
     fn log(&mut self, level: LogLevel, text: &[u8]);

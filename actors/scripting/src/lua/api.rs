@@ -1,83 +1,20 @@
 //! `redis.*`: what a script may ask of the server (<https://redis.io/docs/latest/develop/programmability/lua-api/>).
 
-use super::number::{format_argument, format_g};
-use super::raise::{Raised, command_error, error_table};
-use super::{Shared, reply};
-use crate::{CallError, LogLevel, sha1_hex};
-use mlua::{Error, Lua, MultiValue, Table, Value};
-use simurgh_protocol::Args;
+use super::Shared;
+use super::native::call::{self, NO_ARGUMENT, NOT_WORDS};
+use super::number::format_g;
+use super::raise::{command_error, error_table};
+use crate::{LogLevel, sha1_hex};
+use mlua::{Lua, MultiValue, Table, Value};
 use simurgh_protocol::command::{Lookup, lookup};
-use simurgh_protocol::resp::decode::{Value as Answer, decode};
-use simurgh_protocol::resp::{Protocol, Range};
+use simurgh_protocol::resp::Protocol;
 use std::rc::Rc;
 
 /// The version of the contract that scripts are shown.
 const VERSION: &str = "8.2.3";
 const VERSION_NUMBER: i64 = 0x0008_0203;
 
-const INSIDE_ITSELF: &[u8] = b"ERR redis.call inside of itself";
-const NO_ARGUMENT: &str = "ERR Please specify at least one argument for this redis lib call";
-const NOT_WORDS: &str = "ERR Lua redis lib command arguments must be strings or integers";
 const BAD_REPLICATION: &str = "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
-
-/// A request in the making; its memory is used again by the next.
-#[derive(Default)]
-pub(super) struct Request {
-    buffer: Vec<u8>,
-    ranges: Vec<Range>,
-}
-
-impl Request {
-    fn fill(&mut self, words: &MultiValue) -> Result<Args<'_>, &'static str> {
-        self.buffer.clear();
-        self.ranges.clear();
-        if words.is_empty() {
-            return Err(NO_ARGUMENT);
-        }
-        for word in words {
-            let start = self.buffer.len();
-            match word {
-                Value::String(text) => self.buffer.extend_from_slice(&text.as_bytes()),
-                Value::Integer(number) => self.buffer.extend_from_slice(format_argument(*number as f64).as_bytes()),
-                Value::Number(number) => self.buffer.extend_from_slice(format_argument(*number).as_bytes()),
-                _ => return Err(NOT_WORDS),
-            }
-            let length = u32::try_from(self.buffer.len() - start);
-            let (Ok(start), Ok(length)) = (u32::try_from(start), length) else { return Err(NOT_WORDS) };
-            self.ranges.push(Range { start, length });
-        }
-        Ok(Args::new(&self.buffer, &self.ranges))
-    }
-}
-
-/// `redis.call` (`raises`) and `redis.pcall`.
-fn call(lua: &Lua, shared: &Shared, words: &MultiValue, raises: bool) -> mlua::Result<Value> {
-    let fail = |text: &[u8]| {
-        if raises { Err(command_error(text)) } else { Ok(Value::Table(error_table(lua, text)?)) }
-    };
-    let Ok(mut request) = shared.request.try_borrow_mut() else { return fail(INSIDE_ITSELF) };
-    let args = match request.fill(words) {
-        Ok(args) => args,
-        Err(text) => return fail(text.as_bytes()),
-    };
-    let protocol = shared.protocol.get();
-    let answered = shared.host.with(|host| match host.call(&args, protocol) {
-        Ok(bytes) => match reply::read_short(lua, bytes) {
-            Some(value) => value,
-            None => match decode(bytes) {
-                Ok(Some((Answer::Error(text), _))) => fail(&text),
-                Ok(Some((value, _))) => reply::read(lua, &value, protocol),
-                Ok(None) | Err(_) => fail(b"ERR the command's reply cannot be read"),
-            },
-        },
-        Err(CallError::Refused(text)) => fail(text.as_bytes()),
-        Err(CallError::Ends) => {
-            shared.is_killed.set(true);
-            Err(Error::external(Raised::Killed))
-        }
-    });
-    answered.unwrap_or_else(|| fail(INSIDE_ITSELF))
-}
 
 /// What a library may use while it is loaded, but for what registers functions.
 pub(super) fn load_table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
@@ -99,10 +36,9 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     for (name, value) in targets {
         table.raw_set(name, value)?;
     }
-    let state = shared.clone();
-    table.raw_set("call", lua.create_function(move |lua, args: MultiValue| call(lua, &state, &args, true))?)?;
-    let state = shared.clone();
-    table.raw_set("pcall", lua.create_function(move |lua, args: MultiValue| call(lua, &state, &args, false))?)?;
+    let (call, pcall) = call::functions(lua, shared)?;
+    table.raw_set("call", call)?;
+    table.raw_set("pcall", pcall)?;
     table.raw_set("sha1hex", lua.create_function(|_, args: MultiValue| sha1hex(&args))?)?;
     table.raw_set("error_reply", lua.create_function(|lua, args: MultiValue| error_reply(lua, &args))?)?;
     table.raw_set("status_reply", lua.create_function(|lua, args: MultiValue| status_reply(lua, &args))?)?;

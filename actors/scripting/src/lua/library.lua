@@ -24,12 +24,9 @@ local function load(chunk)
   return succeeded, fault
 end
 
--- The whole of a run. A load that ended in the middle (no memory) may have left the switch where it was.
-local function run(called, keys, args)
+-- A load that ended in the middle (no memory) has left the switch where it was.
+local function settle()
   switch.__index = globals
-  return xpcall(function()
-    return called(keys, args)
-  end, locate)
 end
 
-return environment, load, run
+return environment, load, settle

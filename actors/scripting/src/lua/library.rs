@@ -53,7 +53,9 @@ struct Registering {
 pub(super) struct Libraries {
     environment: Table,
     load: Function,
-    pub run: Function,
+    settle: Function,
+    /// The last load has ended in the middle: functions would not see what they are to see.
+    is_unsettled: bool,
     /// While a library is loaded.
     registering: Rc<RefCell<Option<Registering>>>,
     /// The libraries that are known.
@@ -77,9 +79,14 @@ impl Libraries {
             lua.create_function(move |_, args: MultiValue| register(&into, &args).map_err(command_error))?,
         )?;
         let chunk = lua.load(include_str!("library.lua")).set_name("=sandbox").into_function()?;
-        let (environment, load, run) = chunk.call((protect, globals, missing, locate, api))?;
+        let (environment, load, settle) = chunk.call((protect, globals, missing, locate, api))?;
         let functions = lua.create_table()?;
-        Ok(Self { environment, load, run, registering, loaded: BTreeSet::new(), functions })
+        Ok(Self { environment, load, settle, is_unsettled: false, registering, loaded: BTreeSet::new(), functions })
+    }
+
+    /// Their functions: a table of tables, by number and name.
+    pub fn functions(&self) -> &Table {
+        &self.functions
     }
 
     /// Forgets those that are not among `ids`.
@@ -91,20 +98,21 @@ impl Libraries {
 }
 
 impl LuaEngine {
-    /// A function of a library, which is loaded if it is not yet.
-    pub(super) fn function(
+    /// Loads a library if it is not yet, and sees to it that its functions see what they are to see.
+    pub(super) fn know(
         &mut self,
         library: &Library,
-        name: &str,
         watch: &Rc<dyn Watch>,
         host: &mut dyn Host,
-    ) -> Result<Function, Vec<u8>> {
+    ) -> Result<(), Vec<u8>> {
         if !self.libraries.loaded.contains(&library.id) {
             self.load_library(library, watch.clone(), host)?;
         }
-        let functions = self.libraries.functions.raw_get::<Table>(library.id);
-        let known = functions.and_then(|functions| functions.raw_get::<Function>(name));
-        known.map_err(|_| b"ERR Function not found".to_vec())
+        if self.libraries.is_unsettled {
+            self.libraries.settle.call::<()>(()).map_err(|_| NO_MEMORY.as_bytes())?;
+            self.libraries.is_unsettled = false;
+        }
+        Ok(())
     }
 
     /// Runs a library's chunk and keeps what it registers.
@@ -122,6 +130,7 @@ impl LuaEngine {
         *self.libraries.registering.borrow_mut() =
             Some(Registering { infos: Vec::new(), names: BTreeSet::new(), callbacks });
         let ended = self.libraries.load.call::<(bool, Value)>(chunk);
+        self.libraries.is_unsettled |= ended.is_err();
         let fault = match ended {
             Ok((true, _)) => None,
             Ok((false, fault)) => Some(self.fault_text(|| super::raise::text_of(&fault))),

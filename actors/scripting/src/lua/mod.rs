@@ -12,20 +12,22 @@ mod cjson;
 mod cmsgpack;
 mod current;
 mod library;
+mod native;
 mod number;
 mod raise;
 mod random;
-mod reply;
 mod structure;
 
 use crate::library::{Function as Registered, Library};
 use crate::{Callable, Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
-use mlua::{ChunkMode, Error, Function, HookTriggers, IntoLua, Lua, LuaOptions, StdLib, Table, Value, VmState};
+use mlua::{ChunkMode, Error, Function, HookTriggers, Lua, LuaOptions, RegistryKey, StdLib, Table, Value, VmState};
+use native::Called;
 use raise::Raised;
 use simurgh_protocol::Reply;
 use simurgh_protocol::resp::Protocol;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_int;
 use std::rc::Rc;
 
 /// Instructions between two looks at the watch.
@@ -33,14 +35,22 @@ const INSTRUCTIONS_PER_LOOK: u32 = 100_000;
 /// Compiled scripts above this number are forgotten together: the server still has their texts.
 const COMPILED_MAX: usize = 4096;
 
+/// How the collector works: it waits until memory has doubled, and goes twice as fast as memory is taken.
+const COLLECTOR_PAUSE: c_int = 200;
+const COLLECTOR_STEP: c_int = 200;
+
 /// What the state's functions share.
 pub(super) struct Shared {
     watch: RefCell<Option<Rc<dyn Watch>>>,
     /// The server, for the run under way.
     host: current::CurrentHost,
     /// The command that is called; its memory is used again by the next.
-    request: RefCell<api::Request>,
+    request: RefCell<native::call::Request>,
+    /// What it is answered: the reply, or the text of an error.
+    answer: RefCell<Reply>,
     is_killed: Cell<bool>,
+    /// The script has changed how the collector works.
+    has_set_collector: Cell<bool>,
     /// The text of the error that ended the script, and where it was raised.
     error: RefCell<Option<(Vec<u8>, Option<String>)>>,
     /// The protocol of the replies that the script sees.
@@ -53,16 +63,14 @@ pub(super) struct Shared {
 pub struct LuaEngine {
     lua: Lua,
     shared: Rc<Shared>,
-    /// What scripts see as `_G`, from behind.
-    globals: Table,
-    /// The same of `redis`.
+    /// What scripts see as `redis`, from behind.
     redis: Table,
-    run: Function,
-    sweep: Function,
+    door: native::Door,
     /// The settings of `cjson`.
     json: cjson::Shared,
     libraries: library::Libraries,
-    compiled: BTreeMap<String, Function>,
+    /// Scripts that have been read, by their digests.
+    compiled: BTreeMap<String, RegistryKey>,
 }
 
 impl std::fmt::Debug for LuaEngine {
@@ -100,7 +108,9 @@ impl LuaEngine {
             watch: RefCell::new(None),
             host: current::CurrentHost::default(),
             request: RefCell::default(),
+            answer: RefCell::default(),
             is_killed: Cell::new(false),
+            has_set_collector: Cell::new(false),
             error: RefCell::new(None),
             protocol: Cell::new(Protocol::Resp2),
             random: Cell::new(random::FIRST),
@@ -118,16 +128,17 @@ impl LuaEngine {
         random::add(&lua, &shared, &known)?;
         let arguments = (
             missing(&lua)?,
-            locate(&lua, &shared)?,
             repair(&lua, &shared, false)?,
             repair(&lua, &shared, true)?,
+            native::guard::maker(&lua)?,
+            collector_set(&lua, &shared)?,
             known,
         );
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("=sandbox").into_function()?;
-        let (outer, globals, run, sweep, protect): (Table, Table, Function, Function, Function) =
-            sandbox.call(arguments)?;
+        let (outer, globals, protect): (Table, Table, Function) = sandbox.call(arguments)?;
         let parts = (&protect, &globals, missing(&lua)?, locate(&lua, &shared)?);
         let libraries = library::Libraries::new(&lua, &shared, parts)?;
+        let door = native::Door::new(&lua, &globals, libraries.functions(), locate(&lua, &shared)?)?;
         lua.set_globals(outer)?;
         let watching = shared.clone();
         lua.set_global_hook(HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_LOOK), move |_, _| {
@@ -135,19 +146,23 @@ impl LuaEngine {
             watching.is_killed.set(watching.is_killed.get() || is_killed);
             if watching.is_killed.get() { Err(Error::external(Raised::Killed)) } else { Ok(VmState::Continue) }
         })?;
-        Ok(Self { lua, shared, globals, redis, run, sweep, json, libraries, compiled: BTreeMap::new() })
+        Ok(Self { lua, shared, redis, door, json, libraries, compiled: BTreeMap::new() })
     }
 
-    fn script(&mut self, digest: &str, script: &Script) -> Result<Function, Vec<u8>> {
+    /// The place of a script in the registry; it is read if it is not there yet.
+    fn script(&mut self, digest: &str, script: &Script) -> Result<c_int, Vec<u8>> {
         if let Some(known) = self.compiled.get(digest) {
-            return Ok(known.clone());
+            return Ok(known.id());
         }
         if self.compiled.len() >= COMPILED_MAX {
             self.compiled.clear();
+            self.lua.expire_registry_values();
         }
         let chunk = self.parse(script.body(), "@user_script", None)?;
-        self.compiled.insert(digest.to_owned(), chunk.clone());
-        Ok(chunk)
+        let key = self.lua.create_registry_value(chunk).map_err(|error| error.to_string().into_bytes())?;
+        let place = key.id();
+        self.compiled.insert(digest.to_owned(), key);
+        Ok(place)
     }
 
     /// Reads a text without running it.
@@ -169,23 +184,6 @@ impl LuaEngine {
         })
     }
 
-    /// Runs what is compiled: whether it succeeded, and its value or the text of its error.
-    fn execute(&self, chunk: &Function, run: &Run<'_>, host: &mut dyn Host) -> mlua::Result<(bool, Value)> {
-        let (keys, args) = (self.words(run.keys)?, self.words(run.args)?);
-        let is_function = matches!(run.callable, Callable::Function { .. });
-        if !is_function {
-            self.globals.raw_set("KEYS", &keys)?;
-            self.globals.raw_set("ARGV", &args)?;
-        }
-        self.shared.host.enter(host, || {
-            if is_function { self.libraries.run.call((chunk, keys, args)) } else { self.run.call(chunk) }
-        })
-    }
-
-    fn words(&self, words: &[&[u8]]) -> mlua::Result<Table> {
-        self.lua.create_sequence_from(words.iter().map(|word| Word(word)))
-    }
-
     fn prepare(&self, watch: Rc<dyn Watch>, seed: u32) {
         let shared = &self.shared;
         *shared.watch.borrow_mut() = Some(watch);
@@ -201,8 +199,11 @@ impl LuaEngine {
             host.log(level, &text);
         }
         *self.shared.watch.borrow_mut() = None;
-        // What stays behind in the state is no error of the script.
-        let _ = self.sweep.call::<()>(());
+        native::call::tidy_up(&self.shared);
+        if self.shared.has_set_collector.take() {
+            self.lua.gc_restart();
+            self.lua.gc_inc(COLLECTOR_PAUSE, COLLECTOR_STEP, 0);
+        }
         if self.lua.used_memory() > MEMORY_MAX / 4 {
             let _ = self.lua.gc_collect();
         }
@@ -241,35 +242,26 @@ impl ScriptEngine for LuaEngine {
     }
 
     fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>> {
-        let (name, chunk) = match run.callable {
-            Callable::Script { digest, script } => (digest, self.script(digest, script)?),
-            Callable::Function { library, name, .. } => (name, self.function(library, name, &run.watch, host)?),
+        let (name, called) = match run.callable {
+            Callable::Script { digest, script } => (digest, Called::Script(self.script(digest, script)?)),
+            Callable::Function { library, name, .. } => {
+                self.know(library, &run.watch, host)?;
+                (name, Called::Function { library: library.id, name })
+            }
         };
         self.prepare(run.watch.clone(), run.seed);
-        let ended = self.execute(&chunk, run, host);
-        let outcome = match ended {
-            Ok((true, value)) => {
-                reply::write(&value, reply, self.shared.protocol.get());
-                Ok(())
-            }
-            Ok((false, fault)) => Err(self.describe(name, || raise::text_of(&fault))),
-            Err(error) => Err(self.describe(name, || format!("ERR {}", raise::first_line(&error)).into_bytes())),
-        };
+        let written = reply.len();
+        let ended = self.shared.host.enter(host, || self.door.run(&self.lua, &self.shared, called, run, reply));
+        let outcome = ended.map_err(|fault| {
+            reply.truncate(written);
+            self.describe(name, || raise::text_of(&fault))
+        });
         self.tidy_up(host);
         outcome
     }
 
     fn memory(&self) -> usize {
         self.lua.used_memory()
-    }
-}
-
-/// A key or an argument.
-struct Word<'a>(&'a [u8]);
-
-impl IntoLua for Word<'_> {
-    fn into_lua(self, lua: &Lua) -> mlua::Result<Value> {
-        lua.create_string(self.0).map(Value::String)
     }
 }
 
@@ -289,7 +281,12 @@ fn locate(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Function> {
     let shared = shared.clone();
     lua.create_function(move |lua, fault: Value| {
         let place = raise::place_of_error(lua);
-        let text = raise::relocate(raise::text_of(&fault), place.as_deref());
+        // What ended a script that is to end may have been raised by anything, also by what handles errors.
+        let text = if shared.is_killed.get() {
+            raise::KILLED.to_vec()
+        } else {
+            raise::relocate(raise::text_of(&fault), place.as_deref())
+        };
         *shared.error.borrow_mut() = Some((text, place));
         Ok(())
     })
@@ -303,6 +300,15 @@ fn repair(lua: &Lua, shared: &Rc<Shared>, as_table: bool) -> mlua::Result<Functi
             return Err(Error::external(Raised::Killed));
         }
         raise::as_value(lua, fault, as_table)
+    })
+}
+
+/// Notes that the collector does not work as it did.
+fn collector_set(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Function> {
+    let shared = shared.clone();
+    lua.create_function(move |_, ()| {
+        shared.has_set_collector.set(true);
+        Ok(())
     })
 }
 

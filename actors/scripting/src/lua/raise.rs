@@ -17,7 +17,7 @@ pub(super) enum Raised {
 }
 
 /// The text for a script that was killed.
-const KILLED: &[u8] = b"ERR Script killed by user with SCRIPT KILL...";
+pub(super) const KILLED: &[u8] = b"ERR Script killed by user with SCRIPT KILL...";
 
 /// An error of a library's function, with the place where it was called as Lua's own functions have it.
 pub(super) fn fault(lua: &Lua, text: &str) -> Error {

@@ -4,7 +4,7 @@
 -- would go round that (rawset, next, setmetatable, ...) is replaced by versions that know the hidden tables. The functions
 -- below run with the true globals; scripts never see those.
 
-local missing, locate, repair, repair_table, libraries = ...
+local missing, repair, repair_table, guard, collector_set, libraries = ...
 local error, type, next, pairs, tonumber = error, type, next, pairs, tonumber
 local rawget, rawset, getmetatable, setmetatable = rawget, rawset, getmetatable, setmetatable
 local pcall, xpcall, loadstring, collectgarbage, unpack = pcall, xpcall, loadstring, collectgarbage, unpack
@@ -30,13 +30,10 @@ for _, name in ipairs { 'assert', 'error', 'gcinfo', 'ipairs', 'rawequal', 'sele
   globals[name] = _G[name]
 end
 
--- Who stops the collector stops it for one run.
-local stopped = false
+-- Who changes how the collector works changes it for one run.
 function globals.collectgarbage(option, argument)
-  if option == 'stop' then
-    stopped = true
-  elseif option == 'restart' then
-    stopped = false
+  if option ~= nil and option ~= 'collect' and option ~= 'count' and option ~= 'step' then
+    collector_set()
   end
   return collectgarbage(option, argument)
 end
@@ -97,6 +94,7 @@ local function compile(text, name)
   if find(text, '\27', 1, true) == 1 then
     return nil, 'attempt to load a binary chunk'
   end
+  collector_set()
   collectgarbage('stop')
   local chunk, fault = loadstring(text, name)
   collectgarbage('restart')
@@ -181,7 +179,9 @@ mathematics.random, mathematics.randomseed = libraries.random, libraries.randoms
 libraries.random, libraries.randomseed = nil, nil
 
 globals.string = protect(strings)
-globals.table = protect(copy(table))
+local tables = copy(table)
+tables.insert = guard(tables.insert, hidden)
+globals.table = protect(tables)
 globals.math = protect(mathematics)
 globals.coroutine = protect(coroutines)
 for name, library in pairs(libraries) do
@@ -198,24 +198,4 @@ setmetatable(globals, { __index = missing })
 local outer = protect(globals, protect({ __index = missing }))
 globals._G = outer
 
--- table.insert and its like write past the guards: what they left is gone before the next script.
-local function sweep()
-  if stopped then
-    stopped = false
-    collectgarbage('restart')
-  end
-  for outside in pairs(hidden) do
-    if next(outside) ~= nil then
-      for key in pairs(outside) do
-        rawset(outside, key, nil)
-      end
-    end
-  end
-end
-
--- The whole of a run: the first value of the script, or its error as `locate` tells it.
-local function run(script)
-  return xpcall(script, locate)
-end
-
-return outer, globals, run, sweep, protect
+return outer, globals, protect

@@ -9,8 +9,7 @@
 use super::{Engines, Scripting, with_engine};
 use crate::node::Node;
 use simurgh_kernel::time;
-use simurgh_protocol::resp::Protocol;
-use simurgh_protocol::{Args, CommandError};
+use simurgh_protocol::{Args, CommandError, Reply};
 use simurgh_scripting::{CallError, Function, HeaderError, Host, Library, LogLevel, ScriptEngine, Watch};
 use simurgh_storage::rdb::functions::FunctionsError;
 use std::collections::BTreeMap;
@@ -258,7 +257,7 @@ impl Watch for Deadline {
 struct Loading;
 
 impl Host for Loading {
-    fn call(&mut self, _args: &Args<'_>, _protocol: Protocol) -> Result<&[u8], CallError> {
+    fn call(&mut self, _args: &Args<'_>, _reply: &mut Reply) -> Result<(), CallError> {
         Err("ERR no command can be called while a library is loaded".into())
     }
 

@@ -1,11 +1,10 @@
 //! What a script's commands run on: its client, and the shards that it holds.
 //!
-//! A command takes the way that EXEC's take, `Client::call`, with a reply buffer of its own that the script is given.
+//! A command takes the way that EXEC's take, `Client::call`, with the engine's reply buffer in place of the client's.
 
 use super::Watcher;
 use crate::client::Client;
 use simurgh_protocol::command::{Command, CommandFlags, Lookup, check_arity, lookup};
-use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
 use simurgh_scripting::{CallError, Host, LogLevel, Watch};
 use simurgh_storage::Shards;
@@ -36,7 +35,6 @@ pub(crate) struct ScriptHost<'a> {
     pub(super) shards: &'a mut dyn Shards,
     rules: Rules,
     pub(super) watcher: Rc<Watcher>,
-    reply: Reply,
     /// Commands since the last look at the watcher.
     calls: u32,
     /// It has done what others may notice.
@@ -48,7 +46,7 @@ pub(crate) struct ScriptHost<'a> {
 impl<'a> ScriptHost<'a> {
     /// For the script that `client` runs.
     pub fn new(client: &'a mut Client, shards: &'a mut dyn Shards, rules: Rules, watcher: Rc<Watcher>) -> Self {
-        Self { client, shards, rules, watcher, reply: Reply::default(), calls: 0, has_acted: false, restarts: false }
+        Self { client, shards, rules, watcher, calls: 0, has_acted: false, restarts: false }
     }
 
     /// The command, if it may run now. One that may not is counted as refused.
@@ -96,7 +94,7 @@ impl<'a> ScriptHost<'a> {
 }
 
 impl Host for ScriptHost<'_> {
-    fn call(&mut self, args: &Args<'_>, protocol: Protocol) -> Result<&[u8], CallError> {
+    fn call(&mut self, args: &Args<'_>, reply: &mut Reply) -> Result<(), CallError> {
         let command = self.admit(args)?;
         self.calls += 1;
         if self.calls == CALLS_PER_LOOK {
@@ -113,12 +111,10 @@ impl Host for ScriptHost<'_> {
             self.watcher.note_write();
         }
         self.has_acted |= crate::admission::may_write(command);
-        self.reply.truncate(0);
-        self.reply.set_protocol(protocol);
-        std::mem::swap(&mut self.client.reply, &mut self.reply);
+        std::mem::swap(&mut self.client.reply, reply);
         self.client.call(command, args, None, first_hash, self.shards);
-        std::mem::swap(&mut self.client.reply, &mut self.reply);
-        Ok(self.reply.bytes())
+        std::mem::swap(&mut self.client.reply, reply);
+        Ok(())
     }
 
     fn log(&mut self, level: LogLevel, text: &[u8]) {
