@@ -13,7 +13,8 @@ impl Client {
     /// A batch begins: all of it runs at one time, with one state of the configuration.
     pub(crate) fn begin_batch(&mut self) {
         self.refresh();
-        self.now_ms = time::wall_ms();
+        self.now_us = time::wall_us();
+        self.now_ms = self.now_us.div_euclid(1000);
         self.shared.last_interaction_ms.store(self.now_ms, Relaxed);
         self.publish_input();
         if self.node.tracking.is_active() {

@@ -105,6 +105,8 @@ pub struct Client {
     pub(crate) room: Room,
     /// Time of the batch, in milliseconds of Unix time.
     pub now_ms: i64,
+    /// The same in microseconds.
+    pub now_us: i64,
     /// The cycle counter when the command that runs began.
     pub(crate) ticks: u64,
     /// Commands executed and not yet counted where others read it.
@@ -219,6 +221,7 @@ impl Client {
             output_end: 0,
             room: Room::Unknown,
             now_ms: time::wall_ms(),
+            now_us: time::wall_us(),
             ticks: 0,
             commands: 0,
             walking: None,

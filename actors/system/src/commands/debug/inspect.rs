@@ -17,7 +17,8 @@ pub(super) fn object(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shar
     let (policy, list_size) = (live.storage.access, live.storage.packing.list_size);
     let text = client.with_context(shards, None, |cx| {
         let key = cx.key(args.at(2));
-        let entry = cx.peek(&key).ok_or(CommandError::NoSuchKey)?;
+        // Also what has expired and is not gone yet.
+        let entry = cx.database_of(&key).get(&key).ok_or(CommandError::NoSuchKey)?;
         let address = entry.key().as_ptr();
         let (encoding, length) = (entry.encoding_name(), serialized_length(entry));
         let (lru, idle) = match policy {
