@@ -385,7 +385,7 @@ impl<'a> Context<'a> {
         if let Some(old) = old {
             self.free(old);
         }
-        self.database_of(key).insert_entry(key, entry);
+        self.database_of(key).receive(key, entry);
         self.tell_watchers(key);
         self.notify(Class::NEW, "new", key);
         old_type

@@ -17,10 +17,11 @@
 //! cursor counts) and the second is visited from its beginning. Tables are not merged again but when nothing is left at all, and
 //! then there is nothing that a scan could miss.
 
-use crate::element::Element;
+use crate::dict_owed::OwedElements;
 use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::slot_table::{Elements, SlotTable};
+use crate::snapshot::{Owed, Saved};
 
 /// A table with more elements than this (as many as 128 buckets hold) is split, in one or two hundred microseconds: each element's
 /// key is read again for its hash.
@@ -39,42 +40,44 @@ const COUNTED_MAX: usize = 128;
 /// How often a pick among more tries a bucket before it counts too.
 const TRIES: usize = 64;
 
-struct Part<E: Element> {
-    table: SlotTable<E>,
+pub(crate) struct Part<E: Saved> {
+    pub table: SlotTable<E>,
     /// How many bits of the hash all its elements share.
     depth: u32,
 }
 
-impl<E: Element> Default for Part<E> {
+impl<E: Saved> Default for Part<E> {
     fn default() -> Self {
         Self { table: SlotTable::default(), depth: 0 }
     }
 }
 
 /// A hash table of elements found by their keys.
-pub struct Dict<E: Element> {
+pub struct Dict<E: Saved + 'static> {
     hasher: KeyHasher,
-    parts: Vec<Part<E>>,
+    pub(crate) parts: Vec<Part<E>>,
     /// Which part the top `depth` bits of a hash lead to.
     directory: Vec<u32>,
     depth: u32,
     len: usize,
     /// Bytes of elements and buckets.
     bytes: usize,
+    /// What a snapshot has not seen.
+    pub(crate) owed: Owed<OwedElements>,
 }
 
-impl<E: Element> std::fmt::Debug for Dict<E> {
+impl<E: Saved> std::fmt::Debug for Dict<E> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Dict").field("len", &self.len).field("parts", &self.parts.len()).finish_non_exhaustive()
     }
 }
 
-impl<E: Element> Dict<E> {
+impl<E: Saved> Dict<E> {
     /// An empty table, for keys hashed by `hasher`.
     #[must_use]
     pub fn new(hasher: &KeyHasher) -> Self {
         let (parts, directory) = (vec![Part::default()], vec![0]);
-        Self { hasher: hasher.clone(), parts, directory, depth: 0, len: 0, bytes: 0 }
+        Self { hasher: hasher.clone(), parts, directory, depth: 0, len: 0, bytes: 0, owed: Owed::default() }
     }
 
     /// Number of elements.
@@ -104,10 +107,19 @@ impl<E: Element> Dict<E> {
         self.hasher.hash(key)
     }
 
+    /// The part that a hash leads to.
     #[inline]
-    fn index(&self, hash: u64) -> usize {
+    pub(crate) fn index(&self, hash: u64) -> usize {
         // Two shifts, because one by all 64 bits is not defined.
         self.directory[(hash >> 1 >> (63 - self.depth)) as usize] as usize
+    }
+
+    /// An element with this hash, of this part, is about to come, go or change.
+    #[inline]
+    fn hand_over(&mut self, index: usize, hash: u64) {
+        if let Some(owed) = &mut *self.owed {
+            owed.hand_over(index, &self.parts[index].table, hash);
+        }
     }
 
     /// The element with this key.
@@ -141,8 +153,9 @@ impl<E: Element> Dict<E> {
     pub fn change<R>(&mut self, key: &[u8], with: impl FnOnce(&mut E) -> R) -> Option<R> {
         let hash = self.hash(key);
         let index = self.index(hash);
+        let place = self.parts[index].table.find(hash, key)?;
+        self.hand_over(index, hash);
         let table = &mut self.parts[index].table;
-        let place = table.find(hash, key)?;
         let before = E::bytes(table.view(place));
         let result = table.change(place, with);
         self.bytes = self.bytes + E::bytes(table.view(place)) - before;
@@ -154,6 +167,7 @@ impl<E: Element> Dict<E> {
         let key = E::key(element.view_of());
         let hash = self.hash(key);
         let index = self.index(hash);
+        self.hand_over(index, hash);
         let table = &mut self.parts[index].table;
         self.bytes += E::bytes(element.view_of());
         if let Some(place) = table.find(hash, key) {
@@ -172,6 +186,7 @@ impl<E: Element> Dict<E> {
         if self.parts[index].table.find(hash, key).is_some() {
             return false;
         }
+        self.hand_over(index, hash);
         let element = make();
         debug_assert!(E::key(element.view_of()) == key);
         self.bytes += E::bytes(element.view_of());
@@ -219,14 +234,18 @@ impl<E: Element> Dict<E> {
         self.directory[first + places / 2..first + places].fill(added);
         self.parts[index] = Part { table: low, depth: depth + 1 };
         self.parts.push(Part { table: high, depth: depth + 1 });
+        if let Some(owed) = &mut *self.owed {
+            owed.split(index);
+        }
     }
 
     /// Takes out the element with this key.
     pub fn remove(&mut self, key: &[u8]) -> Option<E> {
         let hash = self.hash(key);
         let index = self.index(hash);
+        let place = self.parts[index].table.find(hash, key)?;
+        self.hand_over(index, hash);
         let table = &mut self.parts[index].table;
-        let place = table.find(hash, key)?;
         let before = table.bytes();
         let element = table.remove(place);
         self.bytes = self.bytes + table.bytes() - before - E::bytes(element.view_of());
@@ -237,9 +256,14 @@ impl<E: Element> Dict<E> {
         Some(element)
     }
 
-    /// Removes every element.
-    pub fn clear(&mut self) {
+    /// Gives tables and directory back when every element has gone.
+    fn clear(&mut self) {
+        let mut owed = std::mem::take(&mut self.owed);
+        if let Some(owed) = &mut *owed {
+            owed.clear();
+        }
         *self = self.emptied();
+        self.owed = owed;
     }
 
     /// An empty table for keys hashed in the same way.
@@ -251,6 +275,7 @@ impl<E: Element> Dict<E> {
     /// Removes some elements, a few thousand at most, and returns how many: none when none is left. This is for freeing a large
     /// collection in steps.
     pub fn shed(&mut self) -> usize {
+        drop(self.rescue());
         let Some(part) = self.parts.iter_mut().rev().find(|part| part.table.len() > 0) else { return 0 };
         let table = std::mem::take(&mut part.table);
         self.bytes -= table.bytes() + table.iter().map(E::bytes).sum::<usize>();
@@ -320,7 +345,7 @@ impl<E: Element> Dict<E> {
     }
 }
 
-impl<E: Element + Clone> Clone for Dict<E> {
+impl<E: Saved + Clone> Clone for Dict<E> {
     /// Copies elements and directory; buckets are filled anew.
     fn clone(&self) -> Self {
         let mut bytes = 0;
@@ -335,11 +360,11 @@ impl<E: Element + Clone> Clone for Dict<E> {
         };
         let parts = self.parts.iter().map(&mut copied).collect();
         let (hasher, directory) = (self.hasher.clone(), self.directory.clone());
-        Self { hasher, parts, directory, depth: self.depth, len: self.len, bytes }
+        Self { hasher, parts, directory, depth: self.depth, len: self.len, bytes, owed: Owed::default() }
     }
 }
 
-impl<E: Element> Part<E> {
+impl<E: Saved> Part<E> {
     /// Where the part behind this one begins, which `prefix` lies in: the top 32 bits of the hash.
     fn following(&self, prefix: u32) -> Option<u32> {
         let width = 1u64 << (32 - self.depth);
@@ -348,13 +373,13 @@ impl<E: Element> Part<E> {
 }
 
 /// The elements of a [`Dict`].
-pub struct Iter<'a, E: Element> {
+pub struct Iter<'a, E: Saved> {
     parts: std::slice::Iter<'a, Part<E>>,
     elements: Option<Elements<'a, E>>,
     left: usize,
 }
 
-impl<'a, E: Element> Iterator for Iter<'a, E> {
+impl<'a, E: Saved> Iterator for Iter<'a, E> {
     type Item = E::View<'a>;
 
     fn next(&mut self) -> Option<E::View<'a>> {
@@ -372,7 +397,7 @@ impl<'a, E: Element> Iterator for Iter<'a, E> {
     }
 }
 
-impl<E: Element> ExactSizeIterator for Iter<'_, E> {}
+impl<E: Saved> ExactSizeIterator for Iter<'_, E> {}
 
 #[cfg(test)]
 #[path = "dict_tests.rs"]

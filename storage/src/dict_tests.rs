@@ -22,7 +22,7 @@ fn set_of(count: usize) -> Dict<Member> {
 }
 
 /// The bytes counted step by step are those that a recount finds.
-fn assert_counted<E: Element>(dict: &Dict<E>) {
+fn assert_counted<E: Saved>(dict: &Dict<E>) {
     let tables: usize = dict.parts.iter().map(|part| part.table.bytes()).sum();
     assert_eq!(dict.bytes, tables + dict.iter().map(E::bytes).sum::<usize>());
     assert_eq!((dict.iter().count(), dict.iter().len()), (dict.len(), dict.len()));

@@ -13,6 +13,7 @@ mod collection_word;
 mod context;
 mod database;
 pub mod dict;
+mod dict_owed;
 pub mod dump;
 mod effects;
 pub mod element;

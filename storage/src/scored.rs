@@ -17,6 +17,7 @@ use crate::entry::LENGTH_MAX;
 use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::ranked::{Ranked, Ranking};
+use crate::snapshot::{Large, Piece, Record, Saved, Step};
 use crate::tagged_block::{BlockElement, TaggedBlock, length_width};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -297,6 +298,66 @@ impl Clone for ScoredDict {
             copy.insert(found.member(), found.score());
         }
         copy
+    }
+}
+
+impl ScoredDict {
+    /// A snapshot begins with it.
+    pub(crate) fn owe(&mut self, record: Record) {
+        self.dict.owe(record);
+    }
+
+    /// It, if a snapshot has begun with it and not come to its end.
+    pub(crate) fn owing(&mut self) -> Option<&mut dyn Large> {
+        if self.dict.owed.is_some() { Some(self) } else { None }
+    }
+}
+
+/// The visit goes from the greatest member on: whoever loads the file has the least to do so.
+impl Large for ScoredDict {
+    fn record(&self) -> Option<&Record> {
+        self.dict.record()
+    }
+
+    fn visit(&mut self, step: Step, piece: &mut Piece) -> bool {
+        let Some(mut owed) = self.dict.owed.take() else { return true };
+        if owed.record.is_given_up() {
+            return true;
+        }
+        owed.record.resume(piece);
+        let passed = owed.record.form.passed.take();
+        let end = passed.map_or(self.len(), |(score, member)| self.place(score, &member));
+        for (looked, found) in self.range(0..end).rev().enumerate() {
+            let hash = self.dict.hash(found.member());
+            if owed.is_unseen(self.dict.index(hash), hash) {
+                owed.record.write(piece, |form, out| {
+                    Scored::save(found, form, out);
+                    1
+                });
+            }
+            if looked + 1 >= step.entries || piece.bytes.len() >= step.bytes {
+                owed.record.form.passed = Some((found.score(), found.member().into()));
+                break;
+            }
+        }
+        if owed.record.form.passed.is_some() {
+            self.dict.owed.put_back(owed);
+            return false;
+        }
+        owed.record.end(piece);
+        true
+    }
+}
+
+/// One that is freed before a snapshot has seen it is kept for that.
+impl Drop for ScoredDict {
+    fn drop(&mut self) {
+        let Some(plan) = self.dict.owed.as_ref().map(|owed| owed.record.plan().clone()) else { return };
+        if let Some(dict) = self.dict.rescue() {
+            let kept = Self { dict, ranked: std::mem::take(&mut self.ranked) };
+            let bytes = kept.bytes();
+            plan.adopt(Box::new(kept), bytes);
+        }
     }
 }
 

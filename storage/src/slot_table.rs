@@ -33,6 +33,14 @@ const ADDRESS: u64 = (1 << 48) - 1;
 /// Words keep sixteen bits of hash, so a table has at most this many buckets and chains beyond.
 const BUCKETS_MAX: usize = 1 << 16;
 
+/// Elements are in so many groups, by the lowest bits of their hash: those of one group are in few buckets, whatever the size.
+pub(crate) const GROUPS: u32 = 64;
+
+/// The group of an element with this hash.
+pub(crate) fn group_of(hash: u64) -> u32 {
+    (hash & u64::from(GROUPS - 1)) as u32
+}
+
 #[repr(C, align(64))]
 struct Bucket {
     /// Seven tags, then which ways are used and whether the last word leads on.

@@ -1,6 +1,6 @@
 //! Walks over the hash table: every element, the n-th, the step of a scan, and a probe at a random bucket.
 
-use super::{Bucket, Element, SlotTable, WAYS, element_of, pack, tag_of};
+use super::{Bucket, Element, GROUPS, SlotTable, WAYS, element_of, group_of, pack, tag_of};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
@@ -111,6 +111,21 @@ impl<E: Element> SlotTable<E> {
                 if bucket.words[way] >> 48 == hash & 0xffff {
                     // SAFETY: a used word holds a live element.
                     with(unsafe { E::view(element_of(bucket.words[way])) });
+                }
+            }
+        }
+    }
+
+    /// The elements of one group.
+    pub fn for_group(&self, group: u32, mut with: impl FnMut(E::View<'_>)) {
+        let first = if self.buckets.is_null() { 0 } else { group as usize & usize::from(self.mask) };
+        for index in (first..self.bucket_count()).step_by(GROUPS as usize) {
+            for bucket in self.chain(index) {
+                for way in (0..WAYS).filter(|way| bucket.used() & (1 << way) != 0) {
+                    if group_of(bucket.words[way] >> 48) == group {
+                        // SAFETY: a used word holds a live element.
+                        with(unsafe { E::view(element_of(bucket.words[way])) });
+                    }
                 }
             }
         }

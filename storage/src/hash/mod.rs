@@ -40,6 +40,7 @@ use crate::key_hash::KeyHasher;
 use crate::listpack::{Item, Listpack};
 use crate::packed_or::{Form, PackedOr};
 use crate::random::Random;
+use crate::snapshot::Record;
 use packed::{PAIR, TRIPLE};
 use simurgh_protocol::config::Packing;
 use table::Table;
@@ -360,6 +361,21 @@ impl Hash {
         if let Shape::Packed(list, stride) = self.shape() {
             let table = Table::of(packed::rows(list, stride), hasher);
             self.0 = PackedOr::large(Box::new(Large::Table(Box::new(table))));
+        }
+    }
+
+    /// A snapshot begins with it; it is a table.
+    pub(crate) fn owe(&mut self, record: Record) {
+        if let Form::Large(Large::Table(table)) = self.0.get_mut() {
+            table.owe(record);
+        }
+    }
+
+    /// Its fields, if a snapshot has begun with them and not come to their end.
+    pub(crate) fn owing(&mut self) -> Option<&mut dyn crate::snapshot::Large> {
+        match self.0.get_mut() {
+            Form::Large(Large::Table(table)) => table.owing(),
+            Form::Packed(_) | Form::Large(Large::Expiring(_)) => None,
         }
     }
 

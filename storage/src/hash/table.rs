@@ -9,6 +9,7 @@ use crate::dict::Dict;
 use crate::key_hash::KeyHasher;
 use crate::listpack::Item;
 use crate::member::{Field, FieldRef};
+use crate::snapshot::{Large, Record};
 use std::collections::BTreeSet;
 
 /// What an expiry costs in the index: two words, and the share of a B-tree's slack.
@@ -124,6 +125,17 @@ impl Table {
         if let Some(at) = after {
             self.expiries.insert((at, hash));
         }
+    }
+
+    /// A snapshot begins with it.
+    pub fn owe(&mut self, mut record: Record) {
+        record.form.soonest = self.next_expiry();
+        self.fields.owe(record);
+    }
+
+    /// Its fields, if a snapshot has begun with them and not come to their end.
+    pub fn owing(&mut self) -> Option<&mut dyn Large> {
+        self.fields.owing()
     }
 
     /// The field that expires first, if its time has come. (Two that share hash and moment share their place in the index.)

@@ -4,7 +4,7 @@
 use super::crc64::crc64;
 use super::length::write_length;
 use super::string::{Sink, write_string};
-use super::value::{Loaded, kind_of, write_value_to};
+use super::value::{self, Loaded, kind_of, write_value_to};
 use super::{VERSION_WRITTEN, opcode};
 use crate::entry::EntryRef;
 
@@ -127,6 +127,18 @@ impl Writer {
 
 /// Appends a key with its value, which is part of no sum yet.
 pub fn write_key(out: &mut Vec<u8>, entry: EntryRef<'_>, access: Access, compresses: bool) {
+    write_value_to(&mut write_head(out, entry, access, compresses), entry);
+}
+
+/// Appends a key with what stands before the elements of its collection, which are written by themselves.
+pub(crate) fn write_front(out: &mut Vec<u8>, entry: EntryRef<'_>, access: Access) {
+    let mut out = write_head(out, entry, access, false);
+    if let Some(collection) = entry.collection() {
+        value::write_front(&mut out, &collection);
+    }
+}
+
+fn write_head<'a>(out: &'a mut Vec<u8>, entry: EntryRef<'_>, access: Access, compresses: bool) -> Sink<'a> {
     if let Some(expire_at_ms) = entry.expires_at() {
         out.push(opcode::EXPIRE_MS);
         out.extend_from_slice(&expire_at_ms.to_le_bytes());
@@ -142,7 +154,7 @@ pub fn write_key(out: &mut Vec<u8>, entry: EntryRef<'_>, access: Access, compres
     out.push(kind_of(entry));
     let mut out = Sink::new(out, compresses);
     out.string(entry.key());
-    write_value_to(&mut out, entry);
+    out
 }
 
 /// Appends the choice of the database that the keys which follow belong to.

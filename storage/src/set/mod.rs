@@ -31,6 +31,7 @@ use crate::listpack::{Item, Listpack};
 use crate::member::Member;
 use crate::packed_or::{Form, PackedOr};
 use crate::random::Random;
+use crate::snapshot::{Large, Record};
 use packed::{PackedSet, Which};
 use simurgh_protocol::config::Packing;
 
@@ -307,6 +308,21 @@ impl Set {
             ints.insert(number);
         }
         *self = Self::of_ints(ints);
+    }
+
+    /// A snapshot begins with it; it is a table.
+    pub(crate) fn owe(&mut self, record: Record) {
+        if let ShapeMut::Table(table) = self.shape_mut() {
+            table.owe(record);
+        }
+    }
+
+    /// Its table, if a snapshot has begun with it and not come to its end.
+    pub(crate) fn owing(&mut self) -> Option<&mut dyn Large> {
+        match self.shape_mut() {
+            ShapeMut::Table(table) => table.owing(),
+            ShapeMut::Ints(_) | ShapeMut::Packed(_) => None,
+        }
     }
 
     fn become_table(&mut self, limits: &Limits<'_>) {

@@ -4,7 +4,7 @@ use super::Plan;
 use crate::access::{AccessPolicy, idle_seconds};
 use crate::entry::EntryRef;
 use crate::rdb::dump::dump;
-use crate::rdb::write::{Access, write_database, write_key};
+use crate::rdb::write::{Access, write_database, write_front, write_key};
 use simurgh_protocol::resp::encode_command;
 
 /// What a snapshot is written as.
@@ -34,6 +34,13 @@ pub(super) fn entry(out: &mut Vec<u8>, plan: &Plan, entry: EntryRef<'_>) {
         Format::Rdb => write_key(out, entry, access_of(plan, entry), plan.compresses),
         Format::Commands => command(out, entry),
     }
+}
+
+/// Appends a key with what stands before the elements of its collection.
+pub(super) fn front(plan: &Plan, entry: EntryRef<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_front(&mut out, entry, access_of(plan, entry));
+    out
 }
 
 fn access_of(plan: &Plan, entry: EntryRef<'_>) -> Access {

@@ -17,112 +17,25 @@
 mod cut;
 mod encode;
 mod file;
+mod large;
+#[cfg(test)]
+mod large_tests;
+mod plan;
 #[cfg(test)]
 mod tests;
+mod tour;
 
 pub(crate) use cut::Cut;
 pub use encode::Format;
 pub use file::{Front, Hint, SnapshotFile};
+pub use large::{Form, Saved};
+pub(crate) use large::{Large, Owed, Record};
+pub use plan::Plan;
+pub use tour::{Stop, Tour};
 
-use crate::access::AccessPolicy;
 use crate::database::Database;
 use crate::shard::Shard;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// What one snapshot is made by, shared by all shards.
-#[derive(Debug)]
-pub struct Plan {
-    /// What is written.
-    pub format: Format,
-    /// How uses of keys are written, if they are: with the time of the cut.
-    pub access: Option<(AccessPolicy, i64)>,
-    /// Strings are compressed.
-    pub compresses: bool,
-    is_cancelled: AtomicBool,
-    handed: AtomicU64,
-    detached: AtomicU64,
-    peak: AtomicU64,
-    keys: AtomicU64,
-}
-
-impl Plan {
-    /// A plan for a snapshot that is about to begin.
-    #[must_use]
-    pub fn new(format: Format, access: Option<(AccessPolicy, i64)>, compresses: bool) -> Self {
-        Self {
-            format,
-            access,
-            compresses,
-            is_cancelled: AtomicBool::new(false),
-            handed: AtomicU64::new(0),
-            detached: AtomicU64::new(0),
-            peak: AtomicU64::new(0),
-            keys: AtomicU64::new(0),
-        }
-    }
-
-    /// Gives the snapshot up: nothing more is written, but entries are marked to the end.
-    pub fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Release);
-    }
-
-    /// Whether it was given up.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Acquire)
-    }
-
-    /// Bytes that were handed over and not taken yet.
-    #[must_use]
-    pub fn handed_bytes(&self) -> u64 {
-        self.handed.load(Ordering::Relaxed)
-    }
-
-    /// Bytes that the snapshot holds besides the keyspace now: what was handed over, and what was flushed.
-    #[must_use]
-    pub fn held_bytes(&self) -> u64 {
-        self.handed_bytes() + self.detached.load(Ordering::Relaxed)
-    }
-
-    /// The most that it has held.
-    #[must_use]
-    pub fn peak_bytes(&self) -> u64 {
-        self.peak.load(Ordering::Relaxed)
-    }
-
-    /// Keys written so far.
-    #[must_use]
-    pub fn keys(&self) -> u64 {
-        self.keys.load(Ordering::Relaxed)
-    }
-
-    fn hand_over(&self, bytes: usize) {
-        self.handed.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.note_peak();
-    }
-
-    fn take(&self, bytes: usize) {
-        self.handed.fetch_sub(bytes as u64, Ordering::Relaxed);
-    }
-
-    fn detach(&self, bytes: usize) {
-        self.detached.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.note_peak();
-    }
-
-    fn free(&self, bytes: usize) {
-        self.detached.fetch_sub(bytes as u64, Ordering::Relaxed);
-    }
-
-    fn note_peak(&self) {
-        self.peak.fetch_max(self.held_bytes(), Ordering::Relaxed);
-    }
-
-    fn count(&self, keys: u64) {
-        self.keys.fetch_add(keys, Ordering::Relaxed);
-    }
-}
 
 /// What a visit writes to: the bytes, and the database that they have left chosen.
 #[derive(Debug, Default)]
@@ -130,9 +43,17 @@ pub struct Piece {
     /// Bytes of the file, to be taken away when they have been written.
     pub bytes: Vec<u8>,
     database: Option<u32>,
+    /// The file stands in the midst of a large collection, and nothing else can be written.
+    is_open: bool,
 }
 
 impl Piece {
+    /// Whether the file stands in the midst of a large collection, so that nothing else can be written.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     fn choose(&mut self, format: Format, database: u32) {
         if self.database != Some(database) {
             encode::choose_database(&mut self.bytes, format, database);
@@ -179,7 +100,7 @@ impl Shard {
         !self.detached.is_empty() || (0..self.databases()).any(|number| self.database(number).cut.is_some())
     }
 
-    /// Takes a step of the snapshot in this shard.
+    /// Takes a step of the snapshot in this shard, while no large collection is being written.
     pub fn visit(&mut self, step: Step, piece: &mut Piece) -> Visited {
         if let Some(detached) = self.detached.last_mut() {
             if !detached.visit(step, piece) {
@@ -196,8 +117,16 @@ impl Shard {
         Visited::Done
     }
 
-    /// Takes what was handed over, and nothing else.
+    /// Takes a step with a large collection that has been begun, if there is one here that may be written now; while one is being
+    /// written, that is this one alone. Whether there was.
+    pub fn visit_open(&mut self, step: Step, piece: &mut Piece) -> bool {
+        (0..self.databases()).any(|number| self.database_mut(number).visit_open(step, piece))
+            || self.detached.iter_mut().any(|database| database.visit_open(step, piece))
+    }
+
+    /// Takes whole keys that were handed over, and nothing else, while no large collection is being written.
     pub fn take_handed_over(&mut self, piece: &mut Piece) {
+        debug_assert!(!piece.is_open);
         for number in 0..self.databases() {
             self.database_mut(number).take_handed_over(piece);
         }

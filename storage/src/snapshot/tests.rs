@@ -1,6 +1,6 @@
 //! Whatever commands come between the cut and the end of a snapshot, its file holds what there was at the cut.
 
-use super::{Format, Front, Hint, Piece, Plan, SnapshotFile, Step, Visited};
+use super::{Format, Front, Hint, Piece, Plan, SnapshotFile, Step, Stop, Tour};
 use crate::execute::execute;
 use crate::fixture::Fixture;
 use crate::rdb::read::{Item, Reader};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything that a keyspace holds, in a form that does not depend on how it came to be.
-type Content = BTreeMap<(usize, Vec<u8>), (Option<i64>, &'static str, Vec<Vec<u8>>)>;
+pub(super) type Content = BTreeMap<(usize, Vec<u8>), (Option<i64>, &'static str, Vec<Vec<u8>>)>;
 
 fn value_of(entry: EntryRef<'_>) -> Vec<Vec<u8>> {
     match entry.collection().as_deref() {
@@ -25,7 +25,12 @@ fn value_of(entry: EntryRef<'_>) -> Vec<Vec<u8>> {
             elements.sort();
             elements
         }
-        Some(Collection::List(_) | Collection::Stream(_)) | None => {
+        Some(list @ Collection::List(_)) => {
+            let mut elements = Vec::new();
+            list.for_each(&mut |parts| elements.push(parts.concat()));
+            elements
+        }
+        Some(Collection::Stream(_)) | None => {
             let mut bytes = Vec::new();
             write_value(&mut bytes, entry);
             vec![bytes]
@@ -33,7 +38,7 @@ fn value_of(entry: EntryRef<'_>) -> Vec<Vec<u8>> {
     }
 }
 
-fn content(fixture: &Fixture) -> Content {
+pub(super) fn content(fixture: &Fixture) -> Content {
     let mut content = Content::new();
     for shard in &fixture.shards {
         for number in 0..shard.databases() {
@@ -47,7 +52,7 @@ fn content(fixture: &Fixture) -> Content {
 }
 
 /// Runs a line as a command, whatever comes of it.
-fn run(fixture: &mut Fixture, line: &str) {
+pub(super) fn run(fixture: &mut Fixture, line: &str) {
     let (mut ranges, mut buffer) = (Vec::new(), Vec::new());
     for word in line.split(' ') {
         ranges.push(Range { start: buffer.len() as u32, length: word.len() as u32 });
@@ -56,11 +61,10 @@ fn run(fixture: &mut Fixture, line: &str) {
     let args = Args::new(&buffer, &ranges);
     let Lookup::Found(Command::Data(command)) = lookup(args.at(0), args.get(1)) else { panic!("no command: {line}") };
     fixture.with(|cx| execute(command, cx, &args, None));
-    fixture.discarded.clear();
 }
 
 /// Loads a file of either format into an empty keyspace.
-fn load(format: Format, bytes: &[u8]) -> Fixture {
+pub(super) fn load(format: Format, bytes: &[u8]) -> Fixture {
     let mut loaded = Fixture::new();
     match format {
         Format::Rdb => load_rdb(&mut loaded, bytes),
@@ -108,18 +112,30 @@ fn load_commands(loaded: &mut Fixture, bytes: &[u8]) {
     apply(&mut replay);
 }
 
+const STEP: Step = Step { bytes: 200, entries: 3 };
+
 /// A snapshot under way, and its file so far.
-struct Taking {
-    plan: Arc<Plan>,
+pub(super) struct Taking {
+    pub plan: Arc<Plan>,
     file: Option<SnapshotFile>,
     piece: Piece,
     bytes: Vec<u8>,
-    shard: usize,
+    tour: Tour,
+    pub step: Step,
+    /// Bytes that the last step wrote.
+    pub written: usize,
 }
 
 impl Taking {
-    fn begin(fixture: &mut Fixture, format: Format) -> Self {
-        let plan = Arc::new(Plan::new(format, None, true));
+    pub fn begin(fixture: &mut Fixture, format: Format) -> Self {
+        Self::begin_with(fixture, format, usize::MAX)
+    }
+
+    /// Begins one for which collections of at least so many bytes are large.
+    pub fn begin_with(fixture: &mut Fixture, format: Format, large_bytes: usize) -> Self {
+        let mut plan = Plan::new(format, None, true, &fixture.layout.hasher);
+        plan.large_bytes = large_bytes;
+        let plan = Arc::new(plan);
         let origin = Origin { version: "8.2.3", created_s: 0, used_memory_bytes: 0, is_aof_base: false };
         let mut hints = Vec::new();
         for database in 0..fixture.layout.databases {
@@ -137,29 +153,48 @@ impl Taking {
         let mut bytes = Vec::new();
         let front = Front { origin: &origin, log_position: Some(1), libraries: &[], hints: &hints };
         let file = SnapshotFile::begin(&mut bytes, format, &front);
-        Self { plan, file: Some(file), piece: Piece::default(), bytes, shard: 0 }
+        Self {
+            plan,
+            file: Some(file),
+            piece: Piece::default(),
+            bytes,
+            tour: Tour::new(fixture.layout.shards),
+            step: STEP,
+            written: 0,
+        }
     }
 
     fn write(&mut self) {
+        self.written = self.piece.bytes.len();
         self.file.as_mut().expect("it has not ended").absorb(&self.piece.bytes);
         self.bytes.append(&mut self.piece.bytes);
     }
 
     /// Takes a step; whether there is more to do.
-    fn step(&mut self, fixture: &mut Fixture) -> bool {
-        let step = Step { bytes: 200, entries: 3 };
-        let Some(shard) = fixture.shards.get_mut(self.shard) else { return false };
-        if matches!(shard.visit(step, &mut self.piece), Visited::Done) {
-            self.shard += 1;
+    pub fn step(&mut self, fixture: &mut Fixture) -> bool {
+        if self.plan.is_cancelled() {
+            // Whatever the file stands in the midst of, nobody goes on with it.
+            self.piece = Piece::default();
+        }
+        if !self.plan.visit_orphans(self.step, &mut self.piece) {
+            match self.tour.next(&self.plan, &self.piece) {
+                Stop::Shard(index) => {
+                    let (shard, tour) = (&mut fixture.shards[index], &mut self.tour);
+                    drop(tour.step(shard, self.step, &mut self.piece));
+                }
+                // What it waits for may be on its way to being freed.
+                Stop::Wait => fixture.discarded.clear(),
+                Stop::Done => return false,
+            }
         }
         self.write();
         true
     }
 
-    fn finish(mut self, fixture: &mut Fixture) -> Vec<u8> {
+    pub fn finish(mut self, fixture: &mut Fixture) -> Vec<u8> {
         while self.step(fixture) {}
         self.file.take().expect("it has not ended").end(&mut self.bytes, true);
-        assert_eq!(self.plan.held_bytes(), 0);
+        assert_eq!((self.plan.held_bytes(), self.plan.open()), (0, 0));
         assert!(fixture.shards.iter().all(|shard| !shard.is_in_snapshot()));
         self.bytes
     }
@@ -253,6 +288,7 @@ fn perform(fixture: &mut Fixture, deed: &Deed, taking: Option<&mut Taking>) {
         Deed::Command { line, database } => {
             fixture.database = *database;
             run(fixture, line);
+            fixture.discarded.clear();
         }
         Deed::Time(ms) => {
             fixture.now_ms += ms;
@@ -276,13 +312,15 @@ proptest! {
         later in prop::collection::vec(deed(), 0..30),
         as_commands: bool,
         gives_up: bool,
+        in_steps: bool,
     ) {
         let mut fixture = Fixture::new();
+        let large_bytes = if in_steps { 0 } else { usize::MAX };
         let format = if as_commands { Format::Commands } else { Format::Rdb };
         before.iter().for_each(|deed| perform(&mut fixture, deed, None));
         if gives_up {
             // One that is given up leaves nothing behind that could disturb the next.
-            let mut taking = Taking::begin(&mut fixture, format);
+            let mut taking = Taking::begin_with(&mut fixture, format, large_bytes);
             for (index, deed) in later.iter().enumerate() {
                 perform(&mut fixture, deed, Some(&mut taking));
                 if index == later.len() / 2 {
@@ -293,7 +331,7 @@ proptest! {
             taking.finish(&mut fixture);
         }
         let expected = content(&fixture);
-        let mut taking = Taking::begin(&mut fixture, format);
+        let mut taking = Taking::begin_with(&mut fixture, format, large_bytes);
         during.iter().for_each(|deed| perform(&mut fixture, deed, Some(&mut taking)));
         let written = taking.finish(&mut fixture);
         prop_assert_eq!(content(&load(format, &written)), expected);

@@ -54,6 +54,7 @@ use crate::key_hash::KeyHasher;
 use crate::listpack::{Item, Listpack};
 use crate::packed_or::{Form, PackedOr};
 use crate::scored::ScoredDict;
+use crate::snapshot::{Large, Record};
 use packed::Pairs;
 use simurgh_protocol::Reply;
 use simurgh_protocol::config::Packing;
@@ -332,6 +333,21 @@ impl SortedSet {
     fn make_room(&mut self, count: usize, longest: usize, limits: &Limits<'_>) {
         if self.as_listpack().is_some() && !limits.allow(count, longest) {
             self.become_ranked(limits);
+        }
+    }
+
+    /// A snapshot begins with it; it is large.
+    pub(crate) fn owe(&mut self, record: Record) {
+        if let Form::Large(ranked) = self.0.get_mut() {
+            ranked.owe(record);
+        }
+    }
+
+    /// What is seen in steps, if a snapshot has begun with it and not come to its end.
+    pub(crate) fn owing(&mut self) -> Option<&mut dyn Large> {
+        match self.0.get_mut() {
+            Form::Large(ranked) => ranked.owing(),
+            Form::Packed(_) => None,
         }
     }
 

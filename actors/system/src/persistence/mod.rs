@@ -147,7 +147,7 @@ impl Node {
         let (now_ms, policy) = (time::wall_ms(), live.config.max_memory_policy);
         let keeps_access = policy.is_lfu() || policy.is_lru();
         let access = keeps_access.then_some((live.storage.access, now_ms));
-        let plan = Arc::new(Plan::new(format, access, live.config.rdb_compression));
+        let plan = Arc::new(Plan::new(format, access, live.config.rdb_compression, &self.layout.hasher));
         let hints = self.hints(shards);
         for index in 0..self.layout.shards {
             shards.shard(index).begin_snapshot(&plan);

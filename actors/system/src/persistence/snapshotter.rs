@@ -14,7 +14,7 @@ use simurgh_kernel::mailbox::Held;
 use simurgh_kernel::time;
 use simurgh_storage::aof::manifest::temporary_name;
 use simurgh_storage::aof::whole::Whole;
-use simurgh_storage::snapshot::{Piece, Plan, Step, Visited};
+use simurgh_storage::snapshot::{Piece, Plan, Step, Stop, Tour};
 use simurgh_storage::{Discarded, Shard};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,6 +24,8 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(100);
 /// What one visit to a shard does at most: a fraction of a millisecond.
 const STEP: Step = Step { bytes: PIECE, entries: 512 };
+/// How long it waits for a collection that is on its way to being freed.
+const PAUSE: Duration = Duration::from_millis(1);
 /// What lies handed over in all shards is taken from them when it has so many bytes.
 const HANDED_BYTES_MAX: u64 = 1 << 20;
 
@@ -186,42 +188,48 @@ struct Visitor<'a, 'h> {
     plan: &'a Plan,
     /// The shards, if whoever walks holds them anyway.
     held: Option<&'a mut AllHeld<'h>>,
-    /// Shards below this one are seen to their end.
-    shard: usize,
+    tour: Tour,
 }
 
 impl<'a, 'h> Visitor<'a, 'h> {
     fn new(node: &'a Arc<Node>, plan: &'a Plan, held: Option<&'a mut AllHeld<'h>>) -> Self {
-        Self { node, plan, held, shard: 0 }
+        Self { node, plan, held, tour: Tour::new(node.layout.shards) }
     }
 
-    async fn with_shard<R>(&mut self, index: usize, with: impl FnOnce(&mut Shard) -> R) -> R {
+    async fn with_shard<R>(&mut self, index: usize, with: impl FnOnce(&mut Shard, &mut Tour) -> R) -> R {
         match &mut self.held {
-            Some(held) => with(held.get(index)),
+            Some(held) => with(held.get(index), &mut self.tour),
             None => {
                 let mut held = crate::shard::hold(self.node, index).await;
                 let _guard = AbortOnUnwind::new();
-                with(held.get(index))
+                with(held.get(index), &mut self.tour)
             }
         }
     }
 
     /// Takes a step; whether there is more to do.
     async fn step(&mut self, piece: &mut Piece) -> bool {
-        let count = self.node.layout.shards;
-        if self.plan.handed_bytes() > HANDED_BYTES_MAX {
-            for index in self.shard..count {
-                self.with_shard(index, |shard| shard.take_handed_over(piece)).await;
+        if self.plan.visit_orphans(STEP, piece) {
+            return true;
+        }
+        if !piece.is_open() && self.plan.whole_bytes() > HANDED_BYTES_MAX {
+            for index in self.tour.seen()..self.node.layout.shards {
+                self.with_shard(index, |shard, _| shard.take_handed_over(piece)).await;
             }
         }
-        if self.shard == count {
-            return false;
+        match self.tour.next(self.plan, piece) {
+            Stop::Shard(index) => {
+                let freed = self.with_shard(index, |shard, tour| tour.step(shard, STEP, piece)).await;
+                if let Some(database) = freed {
+                    self.node.discard(vec![Discarded::Database(database)]);
+                }
+                true
+            }
+            Stop::Wait => {
+                time::sleep(PAUSE).await;
+                true
+            }
+            Stop::Done => false,
         }
-        match self.with_shard(self.shard, |shard| shard.visit(STEP, piece)).await {
-            Visited::Done => self.shard += 1,
-            Visited::Paused => {}
-            Visited::Freed(database) => self.node.discard(vec![Discarded::Database(database)]),
-        }
-        true
     }
 }

@@ -6,10 +6,12 @@ use super::{Loading, kind, read_listpack, read_ziplist};
 use crate::context::Expiry;
 use crate::hash::{Hash, Limits, Row};
 use crate::listpack::Listpack;
+use crate::member::{Field, FieldRef};
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
 use crate::rdb::string::{Sink, read_string};
 use crate::rdb::zipmap::Zipmap;
+use crate::snapshot::{Form, Saved};
 
 /// Valkey's expiry of a field that has none.
 const NEVER: i64 = -1;
@@ -105,24 +107,39 @@ fn of_rows(hash: &Hash) -> u8 {
 }
 
 pub(super) fn write(out: &mut Sink<'_>, hash: &Hash) {
-    let soonest = hash.next_field_expiry().unwrap_or(0);
+    let soonest = hash.next_field_expiry();
     let kind = kind_of(hash);
-    if kind == kind::HASH_LISTPACK_EX || kind == kind::HASH_METADATA {
-        out.extend_from_slice(&soonest.to_le_bytes());
-    }
     match hash.as_packed() {
         Some((list, _)) if kind == kind::HASH_LISTPACK || kind == kind::HASH_LISTPACK_EX => {
+            if kind == kind::HASH_LISTPACK_EX {
+                out.extend_from_slice(&soonest.unwrap_or(0).to_le_bytes());
+            }
             out.string(list.as_bytes());
         }
         Some(_) | None => {
-            write_length(out, hash.len() as u64);
-            hash.each_row(|row| write_row(out, row, kind == kind::HASH_METADATA, soonest));
+            write_front(out, hash);
+            hash.each_row(|row| write_row(out, row, soonest));
         }
     }
 }
 
-fn write_row(out: &mut Sink<'_>, row: Row<'_>, has_expiry: bool, soonest: i64) {
-    if has_expiry {
+/// What stands before the rows of a hash that is written row by row.
+pub(super) fn write_front(out: &mut Vec<u8>, hash: &Hash) {
+    if let Some(soonest) = hash.next_field_expiry() {
+        out.extend_from_slice(&soonest.to_le_bytes());
+    }
+    write_length(out, hash.len() as u64);
+}
+
+impl Saved for Field {
+    fn save(field: FieldRef<'_>, form: &Form, out: &mut Sink<'_>) {
+        write_row(out, Row::from(field), form.soonest);
+    }
+}
+
+/// In the form with expiries if there is a soonest one.
+fn write_row(out: &mut Sink<'_>, row: Row<'_>, soonest: Option<i64>) {
+    if let Some(soonest) = soonest {
         let beyond = row.expires_at.map_or(0, |at| at.saturating_sub(soonest).saturating_add(1));
         write_length(out, u64::try_from(beyond).unwrap_or(0));
     }

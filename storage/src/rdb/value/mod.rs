@@ -12,7 +12,7 @@ mod stream;
 
 use super::cursor::{Cursor, Fault};
 use super::kind::type_name;
-use super::length::read_length;
+use super::length::{read_length, write_length};
 use super::module::ModuleType;
 use super::string::{Sink, read_string};
 use super::{TYPE_STRING, VERSION_WRITTEN};
@@ -204,6 +204,16 @@ pub fn write_value_to(out: &mut Sink<'_>, entry: EntryRef<'_>) {
         Collection::SortedSet(set) => sorted_set::write(out, set),
         Collection::Hash(hash) => hash::write(out, hash),
         Collection::Stream(stream) => stream::write(out, stream),
+    }
+}
+
+/// Writes what stands between the key and the elements of a collection that is written element by element (`snapshot/large.rs`).
+pub(crate) fn write_front(out: &mut Vec<u8>, collection: &Collection) {
+    match collection {
+        Collection::Hash(hash) => hash::write_front(out, hash),
+        Collection::List(_) | Collection::Set(_) | Collection::SortedSet(_) | Collection::Stream(_) => {
+            write_length(out, collection.len() as u64);
+        }
     }
 }
 

@@ -3,10 +3,12 @@
 use super::{Loading, kind, read_listpack};
 use crate::intset::Intset;
 use crate::listpack::Item;
+use crate::member::Member;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
 use crate::rdb::string::{Sink, read_string};
 use crate::set::{Limits, Set, Shape};
+use crate::snapshot::{Form, Saved};
 
 pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result<Set, Fault> {
     let limits = Limits::new(loading.packing, loading.hasher);
@@ -46,4 +48,10 @@ pub(super) fn write(out: &mut Sink<'_>, set: &Set) {
     }
     write_length(out, set.len() as u64);
     set.for_each(&mut |parts| out.string(parts[0]));
+}
+
+impl Saved for Member {
+    fn save(member: &[u8], _form: &Form, out: &mut Sink<'_>) {
+        out.string(member);
+    }
 }

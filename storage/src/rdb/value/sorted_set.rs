@@ -5,6 +5,8 @@ use crate::listpack::Listpack;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
 use crate::rdb::string::{Sink, read_string};
+use crate::scored::{Scored, ScoredRef};
+use crate::snapshot::{Form, Saved};
 use crate::sorted_set::{Limits, SortedSet};
 use simurgh_protocol::number::parse_f64;
 
@@ -76,9 +78,26 @@ pub(super) fn write(out: &mut Sink<'_>, set: &SortedSet) {
             write_length(out, set.len() as u64);
             // From the greatest on, as Redis does: whoever inserts them in this order has the least to do.
             for (member, score) in set.members(0..usize::MAX).rev() {
-                member.with_text(|member| out.string(member));
-                out.extend_from_slice(&score.to_le_bytes());
+                member.with_text(|member| write_member(out, member, score));
             }
+        }
+    }
+}
+
+fn write_member(out: &mut Sink<'_>, member: &[u8], score: f64) {
+    out.string(member);
+    out.extend_from_slice(&score.to_le_bytes());
+}
+
+impl Saved for Scored {
+    fn save(found: ScoredRef<'_>, _form: &Form, out: &mut Sink<'_>) {
+        write_member(out, found.member(), found.score());
+    }
+
+    fn is_passed(found: ScoredRef<'_>, form: &Form) -> bool {
+        match &form.passed {
+            Some((score, member)) => found.score() > *score || (found.score() == *score && found.member() >= &**member),
+            None => false,
         }
     }
 }
