@@ -141,6 +141,59 @@ def one_way(source, target, port, title, expires_fields):
                     server.kill()
 
 
+LARGE = 20_000
+# What changes large collections while they are written, with a number for each word that is %d.
+CHANGES = [
+    "HSET h field:%d changed", "HDEL h field:%d", "HSET h new:%d x", "SADD u new:%d", "SREM u member:%d", "SPOP u",
+    "ZADD z 0.5 member:%d", "ZREM z member:%d", "ZADD z 17 new:%d", "ZPOPMAX z", "RPUSH l new:%d", "LPOP l", "LPUSH l new:%d", "RPOP l",
+    "LSET l %d changed", "XADD x * f new:%d", "XDEL x %d-1", "XTRIM x MAXLEN ~ 15000", "XREADGROUP GROUP g c COUNT 1 STREAMS x >",
+]
+# And what takes whole keys away, towards the end.
+ENDS = ["RENAME h h2", "MOVE u 1", "DEL z", "SET l text", "RENAME x x2", "HSET h2 last x", "XADD x2 * f last"]
+
+
+def fill_large(server):
+    for start in range(0, LARGE, 500):
+        numbers = range(start, start + 500)
+        server.command("HSET", "h", *[part for at in numbers for part in (f"field:{at}", f"value:{at}" + "y" * (at % 50))])
+        server.command("SADD", "u", *[f"member:{at}" for at in numbers])
+        server.command("ZADD", "z", *[part for at in numbers for part in (at * 7 % 1000, f"member:{at}")])
+        server.command("RPUSH", "l", *[f"element:{at}" for at in numbers])
+        for at in numbers:
+            server.command("XADD", "x", f"{at + 1}-1", "field", at)
+    server.command("XGROUP", "CREATE", "x", "g", "0")
+    server.command("XREADGROUP", "GROUP", "g", "c", "COUNT", 300, "STREAMS", "x", ">")
+    server.command("SET", "last", "x")
+
+
+def under_traffic(ours, binary, port):
+    """Large collections are changed, moved and removed while our server writes them: the file has what there was at the cut."""
+    chance = random.Random(3)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        server = Server(ours, folder, port)
+        try:
+            fill_large(server)
+            expected = server.contents()
+            # One request after the other without waiting, so that the first come while next to nothing has been written.
+            lines = ["BGSAVE"] + [chance.choice(CHANGES).replace("%d", str(chance.randrange(LARGE))) for _ in range(3000)] + ENDS
+            words = [line.encode().split() for line in lines]
+            encoded = [b"*%d\r\n" % len(line) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in line) for line in words]
+            server.socket.sendall(b"".join(encoded))
+            for line in lines:
+                reply = server.reply()
+                assert not (isinstance(reply, bytes) and reply.startswith(b"ERROR")), (line, reply)
+            server.wait(b"rdb_bgsave_in_progress:1")
+            assert b"rdb_last_bgsave_status:ok" in server.command("INFO", "persistence")
+        finally:
+            server.kill()
+        server = Server(binary, folder, port)
+        try:
+            check("ours to theirs, large collections under traffic", expected, server.contents())
+        finally:
+            server.kill()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=21400)
@@ -153,6 +206,7 @@ def main():
         # Valkey keeps expiring fields in a form of its own, which Redis refuses, as it refuses Redis's.
         expires_fields = "Valkey" not in version and "v=7." not in version
         Server.expires_fields = expires_fields
+        under_traffic(arguments.ours, binary, arguments.port)
         one_way(arguments.ours, binary, arguments.port, "ours to theirs", expires_fields)
         one_way(binary, arguments.ours, arguments.port, "theirs to ours", expires_fields)
     print("ok")

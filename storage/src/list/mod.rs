@@ -7,6 +7,7 @@
 mod edit;
 mod limit;
 mod node;
+mod owed;
 mod pop;
 mod push;
 mod quicklist;
@@ -32,6 +33,8 @@ pub use wait::{blmove, blmovem, blmpop, blpop, brpop, brpoplpush};
 
 use crate::listpack::{Item, Listpack};
 use crate::packed_or::{Form, PackedOr};
+use crate::rdb::value::list::count_in_file;
+use crate::snapshot::{Large, Record};
 use node::{NodeIter, position};
 use quicklist::{Place, Quicklist};
 use simurgh_protocol::{Args, CommandError};
@@ -288,6 +291,34 @@ impl List {
                 }
             }
             Form::Large(list) => list.remove_run(start, count),
+        }
+    }
+
+    /// Whether it is a sequence of nodes.
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(self.0.get(), Form::Large(_))
+    }
+
+    /// How many nodes it has in a file.
+    pub(crate) fn nodes_in_file(&self) -> usize {
+        match self.0.get() {
+            Form::Packed(list) => count_in_file(NodeRef::Packed(list)),
+            Form::Large(list) => list.nodes_in_file(),
+        }
+    }
+
+    /// A snapshot begins with it; it is large.
+    pub(crate) fn owe(&mut self, record: Record) {
+        if let Form::Large(list) = self.0.get_mut() {
+            list.owe(record);
+        }
+    }
+
+    /// What is seen in steps, if a snapshot has begun with it and not come to its end.
+    pub(crate) fn owing(&mut self) -> Option<&mut dyn Large> {
+        match self.0.get_mut() {
+            Form::Large(list) => list.owing(),
+            Form::Packed(_) => None,
         }
     }
 

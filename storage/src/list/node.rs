@@ -10,6 +10,8 @@ pub(super) struct Node {
     body: Body,
     /// Elements, beside the body so that a walk over the nodes need not look into them.
     count: u32,
+    /// Its number among the nodes at a snapshot's cut, from one on, for as long as it has to be written as it is.
+    pub number: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -40,13 +42,13 @@ impl Node {
     }
 
     pub fn plain(text: Vec<u8>) -> Self {
-        Self { body: Body::Plain(text.into_boxed_slice()), count: 1 }
+        Self { body: Body::Plain(text.into_boxed_slice()), count: 1, number: 0 }
     }
 
     pub fn packed(list: Listpack) -> Self {
         // Two bytes are the least for an element, and a listpack is shorter than 2^32.
         let count = u32::try_from(list.len()).expect("a listpack has fewer elements than bytes");
-        Self { body: Body::Packed(list), count }
+        Self { body: Body::Packed(list), count, number: 0 }
     }
 
     pub fn as_ref(&self) -> NodeRef<'_> {
@@ -74,6 +76,15 @@ impl Node {
         match &self.body {
             Body::Packed(list) => list.bytes(),
             Body::Plain(text) => size_class(text.len()),
+        }
+    }
+
+    /// What the allocator spends on a packed one.
+    #[inline]
+    pub fn packed_bytes(&self) -> usize {
+        match &self.body {
+            Body::Packed(list) => list.bytes(),
+            Body::Plain(_) => 0,
         }
     }
 
@@ -119,7 +130,7 @@ impl Node {
             let at = if moved == 0 { list.end() } else { position(list, offset) };
             list.split_off(at)
         });
-        Self { body: Body::Packed(tail), count: moved as u32 }
+        Self { body: Body::Packed(tail), count: moved as u32, number: 0 }
     }
 }
 

@@ -11,8 +11,10 @@
 use super::End;
 use super::limit::Limit;
 use super::node::{Node, NodeIter, NodeRef, position};
+use super::owed::OwedNodes;
 use crate::database::size_class;
 use crate::listpack::{Item, Listpack};
+use crate::snapshot::Owed;
 use std::collections::VecDeque;
 
 /// Before or behind an element.
@@ -27,11 +29,15 @@ pub enum Side {
 /// A sequence of nodes, none of them empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quicklist {
-    nodes: VecDeque<Node>,
+    pub nodes: VecDeque<Node>,
     /// Elements.
     count: usize,
     /// Bytes of the nodes' own allocations.
     bytes: usize,
+    /// No packed node has, or has had, more bytes than this.
+    pub packed_max: usize,
+    /// What a snapshot has not seen.
+    pub owed: Owed<OwedNodes>,
 }
 
 /// Where an element is: the number of its node, and its number in the node.
@@ -66,6 +72,7 @@ impl Quicklist {
     }
 
     pub fn into_only_list(mut self) -> Option<Listpack> {
+        self.hand_over(0);
         self.nodes.pop_front().and_then(Node::into_list)
     }
 
@@ -114,13 +121,33 @@ impl Quicklist {
     fn insert_node(&mut self, index: usize, node: Node) {
         self.count += node.len();
         self.bytes += node.bytes();
+        self.packed_max = self.packed_max.max(node.packed_bytes());
         self.nodes.insert(index, node);
+        if let Some(owed) = &mut *self.owed {
+            owed.inserted(index);
+        }
     }
 
     fn remove_node(&mut self, index: usize) -> Option<Node> {
+        self.hand_over(index);
+        self.take_node(index)
+    }
+
+    /// Removes a node that nobody wants but a snapshot.
+    fn drop_node(&mut self, index: usize) {
+        let node = self.take_node(index);
+        if let (Some(owed), Some(node)) = (&mut *self.owed, node) {
+            owed.keep(node);
+        }
+    }
+
+    fn take_node(&mut self, index: usize) -> Option<Node> {
         let node = self.nodes.remove(index)?;
         self.count -= node.len();
         self.bytes -= node.bytes();
+        if let Some(owed) = &mut *self.owed {
+            owed.removed(index..index + 1);
+        }
         self.give_back();
         Some(node)
     }
@@ -134,14 +161,16 @@ impl Quicklist {
 
     /// Changes a node and brings counts up to date; an emptied one goes.
     fn change<R>(&mut self, index: usize, with: impl FnOnce(&mut Node) -> R) -> R {
+        self.hand_over(index);
         let node = &mut self.nodes[index];
         self.count -= node.len();
         self.bytes -= node.bytes();
         let result = with(node);
         self.count += node.len();
         self.bytes += node.bytes();
+        self.packed_max = self.packed_max.max(node.packed_bytes());
         if node.len() == 0 {
-            self.remove_node(index);
+            self.drop_node(index);
         }
         result
     }
@@ -179,7 +208,7 @@ impl Quicklist {
         let node = &self.nodes[index];
         if let NodeRef::Plain(text) = node.as_ref() {
             let result = with(Item::Bytes(text));
-            self.remove_node(index);
+            self.drop_node(index);
             return Some(result);
         }
         self.change(index, |node| node.change(-1, |list| pop(list, end, with)))
@@ -243,7 +272,7 @@ impl Quicklist {
                 if !is_large {
                     self.insert(place, Side::After, item, limit);
                 }
-                self.remove_node(index);
+                self.drop_node(index);
                 if is_large {
                     self.insert_node(index, Node::of(item, limit));
                 }
@@ -309,6 +338,12 @@ impl Quicklist {
         for node in self.nodes.drain(index..end) {
             self.count -= node.len();
             self.bytes -= node.bytes();
+            if let Some(owed) = &mut *self.owed {
+                owed.keep(node);
+            }
+        }
+        if let Some(owed) = &mut *self.owed {
+            owed.removed(index..end);
         }
         if left > 0 {
             self.change(index, |node| node.remove_run(0, left));
@@ -332,7 +367,7 @@ impl Quicklist {
         if let NodeRef::Plain(text) = self.nodes[index].as_ref() {
             let is_wanted = wanted.equals(text);
             if is_wanted {
-                self.remove_node(index);
+                self.drop_node(index);
             }
             return usize::from(is_wanted);
         }

@@ -109,6 +109,10 @@ pub(crate) struct Record {
     front: Vec<u8>,
     /// Elements that were handed over, and are not written yet.
     early: Vec<u8>,
+    /// What is to stand behind them.
+    tail: Vec<u8>,
+    /// Bytes that the structure keeps for the visit in places of its own.
+    kept: usize,
     /// What the form of the elements depends on.
     pub form: Form,
     /// Elements or nodes, of those at the cut, that are in neither place yet.
@@ -120,9 +124,9 @@ impl Record {
     fn new(plan: &Arc<Plan>, database: u32, front: Vec<u8>, left: usize) -> Self {
         plan.begin_large();
         plan.hand_over_early(front.len());
-        let (early, form) = (Vec::new(), Form::default());
+        let (early, tail, form) = (Vec::new(), Vec::new(), Form::default());
         let (plan, left) = (plan.clone(), left as u64);
-        Self { plan, database, front, early, form, left, is_writing: false }
+        Self { plan, database, front, early, tail, kept: 0, form, left, is_writing: false }
     }
 
     pub fn plan(&self) -> &Arc<Plan> {
@@ -148,6 +152,24 @@ impl Record {
         self.plan.hand_over_early(self.early.len() - before);
     }
 
+    /// What is kept for the visit counts for so many bytes more.
+    pub fn keep(&mut self, bytes: usize) {
+        self.kept += bytes;
+        self.plan.hand_over_early(bytes);
+    }
+
+    /// What was kept for the visit is written.
+    pub fn release(&mut self, bytes: usize) {
+        self.kept -= bytes;
+        self.plan.take_early(bytes);
+    }
+
+    /// What is to stand behind the elements.
+    pub fn end_with(&mut self, write: impl FnOnce(&mut Sink<'_>)) {
+        write(&mut Sink::new(&mut self.tail, self.plan.compresses));
+        self.plan.hand_over_early(self.tail.len());
+    }
+
     /// Begins to write, or goes on: front and elements that were handed over come first.
     pub fn resume(&mut self, piece: &mut Piece) {
         if !self.is_writing {
@@ -167,12 +189,14 @@ impl Record {
     }
 
     /// All of it is written.
-    pub fn end(self, piece: &mut Piece) {
+    pub fn end(mut self, piece: &mut Piece) {
         debug_assert!(self.left == 0 && self.early.is_empty(), "{} elements of the cut were not seen", self.left);
         if self.left != 0 {
             // Better no file than one whose counts are wrong.
             self.plan.cancel();
         }
+        self.plan.take_early(self.tail.len());
+        piece.bytes.append(&mut self.tail);
         piece.is_open = false;
         self.plan.count(1);
     }
@@ -180,7 +204,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.plan.take_early(self.front.len() + self.early.len());
+        self.plan.take_early(self.front.len() + self.early.len() + self.tail.len() + self.kept);
         self.plan.end_large();
     }
 }
@@ -211,7 +235,8 @@ impl Collection {
             Self::Hash(hash) => hash.as_packed().is_none(),
             Self::Set(set) => matches!(set.shape(), crate::set::Shape::Table(_)),
             Self::SortedSet(set) => set.as_listpack().is_none(),
-            Self::List(_) | Self::Stream(_) => false,
+            Self::List(list) => list.is_large(),
+            Self::Stream(_) => true,
         };
         is_structure && self.bytes() >= bytes_min
     }
@@ -221,7 +246,8 @@ impl Collection {
             Self::Hash(hash) => hash.owe(record),
             Self::Set(set) => set.owe(record),
             Self::SortedSet(set) => set.owe(record),
-            Self::List(_) | Self::Stream(_) => {}
+            Self::List(list) => list.owe(record),
+            Self::Stream(stream) => stream.owe(record),
         }
     }
 
@@ -231,7 +257,8 @@ impl Collection {
             Self::Hash(hash) => hash.owing(),
             Self::Set(set) => set.owing(),
             Self::SortedSet(set) => set.owing(),
-            Self::List(_) | Self::Stream(_) => None,
+            Self::List(list) => list.owing(),
+            Self::Stream(stream) => stream.entries.owing(),
         }
     }
 }

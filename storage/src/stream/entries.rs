@@ -5,8 +5,10 @@
 
 use super::id::StreamId;
 use super::node::{self, Counts, Entry, NodeEntries};
+use super::owed::OwedNodes;
 use crate::block::Malformed;
 use crate::listpack::{Item, Listpack};
+use crate::snapshot::Owed;
 use simurgh_protocol::config::Packing;
 use std::collections::{BTreeMap, btree_map};
 
@@ -54,7 +56,7 @@ fn packed_length<'a>(texts: impl Iterator<Item = &'a [u8]>) -> usize {
 /// The entries of a stream, and what is known of those that are gone.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
-    nodes: BTreeMap<StreamId, Listpack>,
+    pub(super) nodes: BTreeMap<StreamId, Listpack>,
     length: u64,
     first_id: StreamId,
     /// The greatest id that was ever given.
@@ -65,6 +67,8 @@ pub struct Entries {
     pub added: u64,
     /// What the allocator spends on the nodes.
     bytes: usize,
+    /// What a snapshot has not seen.
+    pub(super) owed: Owed<OwedNodes>,
 }
 
 impl Entries {
@@ -134,6 +138,7 @@ impl Entries {
     ) {
         let text = pairs.clone().map(<[u8]>::len).fold(0_usize, usize::saturating_add);
         let packed = packed_length(pairs.clone());
+        self.hand_over_last();
         match self.nodes.last_entry() {
             Some(mut last) if limits.has_room(last.get(), text) && last.get().fits(packed + HEADS_MAX) => {
                 let (master, node) = (*last.key(), last.get_mut());
@@ -194,6 +199,7 @@ impl Entries {
 
     /// Removes entries of one node.
     fn remove_from_node(&mut self, master: StreamId, places: &[usize]) {
+        self.hand_over(master);
         let node = self.nodes.get_mut(&master).expect("its entries were found");
         let before = node.bytes();
         let is_left = node::delete(node, places);
@@ -245,6 +251,9 @@ impl Entries {
     fn drop_node(&mut self, master: StreamId) {
         if let Some(node) = self.nodes.remove(&master) {
             self.bytes -= node.bytes();
+            if let Some(owed) = &mut *self.owed {
+                owed.keep(master, || node);
+            }
         }
     }
 

@@ -20,6 +20,7 @@ mod info;
 mod lag;
 mod manage;
 mod node;
+mod owed;
 mod pending;
 mod range;
 mod read;

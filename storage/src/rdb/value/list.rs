@@ -46,23 +46,29 @@ fn read_node(kind: u8, cursor: &mut Cursor<'_>, loading: &Loading<'_>) -> Result
 
 /// Servers disagree about the heads of very long elements in a packed node; such a node is written element by element.
 pub(super) fn write(out: &mut Sink<'_>, list: &List) {
-    let count = list.nodes().map(|node| match node {
+    write_length(out, list.nodes_in_file() as u64);
+    list.nodes().for_each(|node| write_node(out, node));
+}
+
+/// How many nodes of a file a node is.
+pub(crate) fn count_in_file(node: NodeRef<'_>) -> usize {
+    match node {
         NodeRef::Packed(list) if !list.is_portable() => list.len(),
         NodeRef::Packed(_) | NodeRef::Plain(_) => 1,
-    });
-    write_length(out, count.sum::<usize>() as u64);
-    for node in list.nodes() {
-        match node {
-            NodeRef::Packed(list) if !list.is_portable() => {
-                list.iter().for_each(|item| item.with_text(|text| write_node(out, PLAIN, text)));
-            }
-            NodeRef::Packed(list) => write_node(out, PACKED, list.as_bytes()),
-            NodeRef::Plain(text) => write_node(out, PLAIN, text),
-        }
     }
 }
 
-fn write_node(out: &mut Sink<'_>, container: u64, bytes: &[u8]) {
+pub(crate) fn write_node(out: &mut Sink<'_>, node: NodeRef<'_>) {
+    match node {
+        NodeRef::Packed(list) if !list.is_portable() => {
+            list.iter().for_each(|item| item.with_text(|text| write_body(out, PLAIN, text)));
+        }
+        NodeRef::Packed(list) => write_body(out, PACKED, list.as_bytes()),
+        NodeRef::Plain(text) => write_body(out, PLAIN, text),
+    }
+}
+
+fn write_body(out: &mut Sink<'_>, container: u64, bytes: &[u8]) {
     write_length(out, container);
     out.string(bytes);
 }

@@ -5,10 +5,10 @@
 //! entry by entry, elements for repetition, and nothing is allocated for a count before its bytes are there.
 
 mod hash;
-mod list;
+pub(crate) mod list;
 mod set;
 mod sorted_set;
-mod stream;
+pub(crate) mod stream;
 
 use super::cursor::{Cursor, Fault};
 use super::kind::type_name;
@@ -211,9 +211,9 @@ pub fn write_value_to(out: &mut Sink<'_>, entry: EntryRef<'_>) {
 pub(crate) fn write_front(out: &mut Vec<u8>, collection: &Collection) {
     match collection {
         Collection::Hash(hash) => hash::write_front(out, hash),
-        Collection::List(_) | Collection::Set(_) | Collection::SortedSet(_) | Collection::Stream(_) => {
-            write_length(out, collection.len() as u64);
-        }
+        Collection::Set(_) | Collection::SortedSet(_) => write_length(out, collection.len() as u64),
+        Collection::List(list) => write_length(out, list.nodes_in_file() as u64),
+        Collection::Stream(stream) => write_length(out, stream.entries.nodes().len() as u64),
     }
 }
 

@@ -13,6 +13,7 @@
 //! ```
 
 use super::{Loading, Refusal, kind, read_listpack};
+use crate::listpack::Listpack;
 use crate::rdb::cursor::{Cursor, Fault};
 use crate::rdb::length::{read_length, write_length};
 use crate::rdb::skip::skip_producers;
@@ -41,10 +42,18 @@ fn write_id(out: &mut Vec<u8>, id: StreamId) {
 pub(super) fn write(out: &mut Sink<'_>, stream: &Stream) {
     let entries = &stream.entries;
     write_length(out, entries.nodes().len() as u64);
-    for (id, node) in entries.nodes() {
-        out.string(&id.to_bytes());
-        out.string(node.as_bytes());
-    }
+    entries.nodes().iter().for_each(|(id, node)| write_node(out, *id, node));
+    write_tail(out, stream);
+}
+
+pub(crate) fn write_node(out: &mut Sink<'_>, id: StreamId, node: &Listpack) {
+    out.string(&id.to_bytes());
+    out.string(node.as_bytes());
+}
+
+/// What stands behind the nodes.
+pub(crate) fn write_tail(out: &mut Sink<'_>, stream: &Stream) {
+    let entries = &stream.entries;
     write_length(out, entries.len());
     write_id(out, entries.last_id);
     write_id(out, entries.first_id());
