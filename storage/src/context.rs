@@ -360,20 +360,16 @@ impl<'a> Context<'a> {
             Expiry::Clear => None,
             Expiry::At(at) => Some(at),
         };
-        let mut entry = entries.occupied_at(spot, key.hash);
-        let collection = entry.take_collection();
-        entry.replace(value, encoding, expires_at);
+        let mut access = old_access;
         if !self.no_touch {
-            let access = policy.used(old_access, now_ms, || self.random.unit());
-            if access != old_access {
-                entry.set_access(access);
-            }
+            access = policy.used(old_access, now_ms, || self.random.unit());
         }
-        self.changed(key);
-        let old_type = collection.as_ref().map_or("string", Collection::type_name);
-        if let Some(collection) = collection {
-            self.discard(collection);
-        }
+        let collection = entries.occupied_at(spot, key.hash).store(value, encoding, expires_at, access);
+        self.effects.change();
+        tell_watchers_in(shard, self.effects, database, key);
+        let Some(collection) = collection else { return Some("string") };
+        let old_type = collection.type_name();
+        self.discard(collection);
         Some(old_type)
     }
 
@@ -425,13 +421,8 @@ impl<'a> Context<'a> {
     /// Tells those who watch a key, or wait for it, that it has changed.
     #[inline]
     pub fn tell_watchers(&mut self, key: &Key<'_>) {
-        let (database, index) = (self.database, self.layout.shard_of(key));
-        let shard = self.shards.shard(index);
-        shard.key_changed(database, key.bytes);
-        self.effects.touch(key.bytes);
-        if shard.is_awaited(database, key.bytes) {
-            self.effects.ready.push_back(ReadyKey { database, key: key.bytes.into() });
-        }
+        let shard = self.shards.shard(self.layout.shard_of(key));
+        tell_watchers_in(shard, self.effects, self.database, key);
     }
 
     /// Records `words` in the log in place of the command as it was sent.
@@ -457,5 +448,17 @@ impl<'a> Context<'a> {
         self.tell_watchers(key);
         self.effects.record(database, &[b"DEL", key.bytes]);
         self.notify(Class::EXPIRED, "expired", key);
+    }
+}
+
+/// Tells those who watch a key of this shard, or wait for it, that it has changed.
+#[inline]
+fn tell_watchers_in(shard: &mut Shard, effects: &mut Effects, database: usize, key: &Key<'_>) {
+    effects.touch(key.bytes);
+    if shard.is_observed() {
+        shard.key_changed(database, key.bytes);
+        if shard.is_awaited(database, key.bytes) {
+            effects.ready.push_back(ReadyKey { database, key: key.bytes.into() });
+        }
     }
 }

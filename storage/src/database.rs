@@ -454,11 +454,12 @@ mod tests {
             let name = format!("k{}", round % 300);
             let key = hasher.key(name.as_bytes());
             if let Some(mut entry) = database.occupied(&key) {
-                match round % 5 {
+                match round % 6 {
                     0 => entry.set_expiry(Some(round as i64)),
                     1 => entry.set_value(Value::Bytes(&vec![1; round % 700]), Encoding::Raw),
                     2 => entry.set_expiry(None),
                     3 => entry.replace(Value::Int(3), Encoding::Int, (round % 2 == 0).then_some(7)),
+                    4 => assert!(entry.store(Value::Bytes(&[b'v'; 9]), Encoding::Embstr, None, 1).is_none()),
                     _ => entry.remove(),
                 }
             } else {

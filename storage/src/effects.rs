@@ -83,7 +83,7 @@ impl Effects {
         self.changes = 0;
         self.replaced = false;
         self.forced = false;
-        if !self.in_transaction {
+        if self.recording && !self.in_transaction {
             self.open_group();
         }
     }
@@ -203,7 +203,18 @@ impl Effects {
     /// Ends a command: records it as it was sent if it changed something and was not replaced.
     #[inline]
     pub fn finish<'a>(&mut self, database: usize, raw: Option<&[u8]>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
-        if (self.changes > 0 || self.forced) && !self.replaced && self.recording {
+        if self.recording {
+            self.finish_record(database, raw, words);
+        }
+    }
+
+    fn finish_record<'a>(
+        &mut self,
+        database: usize,
+        raw: Option<&[u8]>,
+        words: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) {
+        if (self.changes > 0 || self.forced) && !self.replaced {
             self.open_run(database);
             match raw {
                 Some(raw) => self.bytes.extend_from_slice(raw),

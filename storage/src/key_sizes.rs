@@ -29,9 +29,9 @@ impl Default for KeySizes {
 /// Where a value is counted, if it is.
 #[inline]
 pub(crate) fn bin_of(entry: EntryRef<'_>) -> Option<Bin> {
-    let (kind, size) = match entry.collection() {
-        None => (0, entry.string().map_or(0, |value| value.text_length())),
-        Some(collection) => match &*collection {
+    let (kind, size) = match entry.string() {
+        Ok(value) => (0, value.text_length()),
+        Err(_) => match &*entry.collection()? {
             Collection::List(list) => (1, list.len()),
             Collection::Set(set) => (2, set.len()),
             Collection::SortedSet(set) => (3, set.len()),

@@ -63,6 +63,29 @@ impl<'a> Occupied<'a> {
         }
     }
 
+    /// Puts a string in place of what is there, with its expiry and access field. A collection that was there comes back.
+    #[inline]
+    pub(crate) fn store(
+        &mut self,
+        value: Value<'_>,
+        encoding: Encoding,
+        expires_at: Option<i64>,
+        access: u32,
+    ) -> Option<Collection> {
+        if let (Value::Bytes(bytes), None) = (value, expires_at)
+            && self.view().is_plain(bytes.len())
+        {
+            self.hand_over();
+            self.database.tables[self.slot].change(self.place, |entry| entry.overwrite(bytes, encoding, access));
+            return None;
+        }
+        let is_collection = self.view().encoding() == Encoding::Collection;
+        let collection = if is_collection { self.take_collection() } else { None };
+        self.replace(value, encoding, expires_at);
+        self.set_access(access);
+        collection
+    }
+
     /// Grows a value that is bytes to `length` (zeros behind) and gives its bytes to `with`.
     pub fn edit_value<R>(&mut self, length: usize, with: impl FnOnce(&mut [u8]) -> R) -> R {
         self.change(|entry| {
@@ -147,5 +170,24 @@ impl<'a> Occupied<'a> {
             database.field_expiries.remove(&(at, hash));
         }
         entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_overwritten_in_place() {
+        let mut entry = Entry::new(b"key", Value::Bytes(&[1; 50]), Encoding::Raw, None, 3);
+        entry.set_parity(true);
+        entry.overwrite(&[2; 50], Encoding::Raw, 9);
+        let view = entry.view();
+        assert_eq!((view.key(), view.access(), view.parity()), (&b"key"[..], 9, true));
+        assert_eq!(view.string().unwrap(), Value::Bytes(&[2; 50]));
+        assert!(!view.is_plain(49) && view.is_plain(50));
+        entry.set_expiry(Some(1));
+        assert!(!entry.view().is_plain(50));
+        entry.free();
     }
 }

@@ -236,8 +236,13 @@ impl Shard {
         }
     }
 
-    /// Tells those who watch a key that it has changed.
+    /// Whether anybody watches a key or waits for one.
     #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        !self.watched.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Tells those who watch a key that it has changed.
     pub fn key_changed(&mut self, database: usize, key: &[u8]) {
         if !self.watched.is_empty()
             && let Some(watched) = self.watched.get(&(database, key.to_vec()))

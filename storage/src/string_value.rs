@@ -77,3 +77,16 @@ impl<'a> Value<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_integers_only_in_their_only_spelling() {
+        assert_eq!(Value::from_bytes(b"-12"), Value::Int(-12));
+        for text in ["012", "+1", "1 ", "", "-0", "9223372036854775808"] {
+            assert_eq!(Value::from_bytes(text.as_bytes()), Value::Bytes(text.as_bytes()));
+        }
+    }
+}
