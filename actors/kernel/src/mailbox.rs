@@ -421,7 +421,9 @@ impl<'a, S: Send, J: Job<S>> Held<'a, S, J> {
     /// When that actor is not held.
     #[inline]
     pub fn get(&mut self, index: usize) -> &mut S {
-        assert!((self.set | self.borrowed) & !GATE & (1 << index) != 0, "actor {index} is not held");
+        // What is beyond the boxes is refused below.
+        let bit = 1u64.wrapping_shl(index as u32);
+        assert!((self.set | self.borrowed) & !GATE & bit != 0, "actor {index} is not held");
         // SAFETY: the bit in `set` was put there by winning IDLE -> HELD (or by being handed the mailbox in `release`), and goes only
         // when this value does. A bit in `borrowed` belongs to a job in the queue of an actor of `set` or of another such job: it is
         // taken out of there only by this value's end, after it is used. The borrow of `self` keeps it to one reference at a time.

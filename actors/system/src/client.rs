@@ -126,8 +126,7 @@ impl std::fmt::Debug for Client {
 }
 
 /// Executes the client's parsed requests.
-pub(crate) fn run(mut client: Box<Client>) -> Ran {
-    let node = client.node.clone();
+pub(crate) fn run(node: &Node, mut client: Box<Client>) -> Ran {
     client.begin_batch();
     if let Some(wanted) = client.shards_to_retry() {
         match node.shards.enter(wanted, client) {
@@ -150,7 +149,7 @@ pub(crate) fn run(mut client: Box<Client>) -> Ran {
             continue;
         }
         if client.room == Room::Unknown && client.live.config.max_memory_bytes > 0 {
-            client.room = make_room(&node, &client.live);
+            client.room = make_room(node, &client.live);
             if node.tracking.is_active() {
                 client.tell_before();
             }
@@ -405,6 +404,7 @@ impl Client {
         let started = self.ticks;
         let mark = self.reply.len();
         if !matches!(command, Command::Data(_)) {
+            self.shared.measured_buffers.store(u64::MAX, Relaxed);
             self.publish_commands();
         }
         self.commands += 1;

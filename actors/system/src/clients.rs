@@ -182,6 +182,8 @@ pub struct ClientShared {
     pub is_paused: AtomicBool,
     /// Its part of the memory of all clients.
     pub counted_memory: AtomicU64,
+    /// Memory of its buffers when its memory was last looked at; not a size of any when more than buffers may have changed.
+    pub measured_buffers: AtomicU64,
     /// Since when more output waits than the soft limit allows, in milliseconds of Unix time; 0 while it does not.
     pub over_soft_since_ms: AtomicI64,
     pub is_authenticated: AtomicBool,
@@ -229,6 +231,7 @@ impl ClientShared {
             output_peak: AtomicU64::new(0),
             is_paused: AtomicBool::new(false),
             counted_memory: AtomicU64::new(0),
+            measured_buffers: AtomicU64::new(u64::MAX),
             over_soft_since_ms: AtomicI64::new(0),
             is_authenticated: AtomicBool::new(true),
             net_input: AtomicU64::new(0),

@@ -101,7 +101,7 @@ const MORE_LANES: usize = 2;
 
 /// The number of the calling thread among all that have ever counted.
 #[inline]
-fn thread_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! { static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) } }
     NUMBER.with(|number| {

@@ -4,18 +4,17 @@
 //! between it waits for whichever comes first: bytes, room to write, a message, or the log reaching the position that its
 //! oldest reply waits for. A panic here closes this connection and no other.
 
+use crate::buffers::{lend_buffers, read_room, take_buffers_back};
 use crate::client::{Client, Close, Ran, Wait, run};
 use crate::clients::{ClientShared, ConnectionMessage};
 use crate::log::Promise;
 use crate::memory;
 use crate::node::Node;
 use crate::persistence::Reload;
-use crate::request::LentIncoming;
 use simurgh_kernel::net::Stream;
-use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
+use simurgh_kernel::rehearsal::{Point, reached};
 use simurgh_kernel::{core, time};
 use simurgh_storage::blocking::Waiter;
-use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,9 +22,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Room that a read should find, in bytes.
-const READ_ROOM: usize = 16 * 1024;
-const READ_ROOM_UNAUTHENTICATED: usize = 1024;
 /// The most room that is made at once for an argument still being received: memory follows what has arrived.
 const READ_ROOM_MAX: usize = 1 << 20;
 /// Input that is taken from a client while it waits for a key: enough to see the end of its connection.
@@ -37,58 +33,8 @@ const CONGESTED: Duration = Duration::from_millis(5);
 const PAUSED_INPUT_MAX: usize = 32 << 20;
 /// Reply buffers above this are given back once they are empty.
 const REPLY_KEPT: usize = 64 * 1024;
-/// Buffers of requests and replies up to this size are kept for the core's next connection.
-const POOLED_BYTES_MAX: usize = 256 * 1024;
-/// How many of each a core keeps.
-const POOLED: usize = 16;
-
-/// What a connection needs while it has requests to execute or replies to send, and at no other time.
-struct Buffers {
-    incoming: LentIncoming,
-    replies: Vec<u8>,
-}
-
-thread_local! {
-    /// The buffers of connections that are at rest: ten thousand idle ones take none.
-    static POOL: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
-}
-
-/// How much a read may bring at least. Who has not authenticated gets little, as one of many who may not be welcome.
-fn read_room(client: &Client) -> usize {
-    if client.authenticated { READ_ROOM } else { READ_ROOM_UNAUTHENTICATED }
-}
-
-/// Gives an idle client buffers to read into.
-fn lend_buffers(client: &mut Client) {
-    let pooled = if client.authenticated { POOL.with_borrow_mut(Vec::pop) } else { None };
-    match pooled {
-        Some(buffers) => {
-            client.incoming = buffers.incoming;
-            if client.reply.capacity() == 0 {
-                *client.reply.buffer() = buffers.replies;
-            }
-        }
-        None => client.incoming.buffer = Vec::with_capacity(read_room(client)),
-    }
-}
-
-/// Takes the buffers back from a client that has nothing to execute, and the replies' too if they have been sent.
-fn take_buffers_back(client: &mut Client) {
-    if !client.incoming.is_lent() || !client.incoming.is_at_rest() {
-        return;
-    }
-    let are_free = client.reply.is_empty() || has(Mistake::MixedReplies);
-    let replies = if are_free { std::mem::take(client.reply.buffer()) } else { Vec::new() };
-    let buffers = Buffers { incoming: std::mem::take(&mut client.incoming), replies };
-    let bytes = buffers.incoming.memory() + buffers.replies.capacity();
-    if buffers.incoming.buffer.capacity() >= READ_ROOM && bytes <= POOLED_BYTES_MAX {
-        POOL.with_borrow_mut(|pool| {
-            if pool.len() < POOLED {
-                pool.push(buffers);
-            }
-        });
-    }
-}
+/// Larger ones are not kept from one request to the next.
+const BUFFERS_KEPT: usize = 64 * 1024;
 
 /// Removes the client from the node's registry however its connection ends.
 struct Registered {
@@ -343,6 +289,7 @@ impl Connection {
         match self.stream.poll_read_into(cx, &mut incoming.buffer) {
             Poll::Pending => {
                 take_buffers_back(client);
+                client.publish_input();
                 Poll::Pending
             }
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Event::Broken),
@@ -371,7 +318,7 @@ impl Connection {
             // A command that queued at a busy shard has left what is to be waited for.
             if let Some(wait) = client.wait.take() {
                 self.client = Some(client);
-                self.perform(wait).await;
+                Box::pin(self.perform(wait)).await;
                 continue;
             }
             let retries = client.shards_to_retry().is_some();
@@ -396,7 +343,7 @@ impl Connection {
                 self.wait_for_end_of_pause();
                 return true;
             }
-            match run(client) {
+            match run(&self.node, client) {
                 Ran::Away => return true,
                 Ran::Busy(client) => {
                     self.client = Some(client);
@@ -415,7 +362,7 @@ impl Connection {
                     self.has_more = client.is_output_due();
                     self.client = Some(client);
                     if let Some(wait) = wait {
-                        self.perform(wait).await;
+                        Box::pin(self.perform(wait)).await;
                     }
                     if is_closing {
                         return true;
@@ -437,7 +384,10 @@ impl Connection {
             client.close = Some(Close::AfterReply);
             client.incoming.discard();
         }
-        take_buffers_back(&mut client);
+        // Where all of them is counted, it is counted at rest. Otherwise they stay until it turns out that nothing more has come.
+        if memory::counts_all(&client) || client.incoming.memory() > BUFFERS_KEPT {
+            take_buffers_back(&mut client);
+        }
         client.publish_input();
         let may_stay = memory::check_buffers(&self.node, &mut client);
         self.client = Some(client);

@@ -13,6 +13,7 @@ mod admission;
 mod batch;
 mod bind;
 mod blocking;
+mod buffers;
 pub mod client;
 pub mod clients;
 pub mod command_stats;

@@ -7,7 +7,9 @@ use crate::admission::may_write;
 use crate::commands::runs_script;
 use simurgh_kernel::mailbox::GATE;
 use simurgh_protocol::Args;
-use simurgh_protocol::command::{BeginSearch, Command, CommandSpec, KeyRange, Lookup, Shards, keys, lookup};
+use simurgh_protocol::command::{
+    BeginSearch, Command, CommandSpec, DataCommand, KeyRange, Lookup, Shards, keys, lookup,
+};
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
 use simurgh_storage::Layout;
 use simurgh_storage::walk::Walk;
@@ -38,6 +40,8 @@ pub(crate) struct Prepared {
 struct LastCommand {
     name: Name,
     command: Option<Command>,
+    /// All that it needs is the shard of argument 1.
+    takes_one_key: bool,
 }
 
 /// A name of three to six bytes as a number, and its length.
@@ -57,20 +61,24 @@ fn name_of(word: &[u8]) -> Option<Name> {
 
 impl LastCommand {
     #[inline]
-    fn find(&mut self, args: &Args<'_>) -> Lookup {
+    fn find(&mut self, args: &Args<'_>) -> (Lookup, bool) {
         let word = args.at(0);
         let name = name_of(word);
         if let (Some(name), Some(command)) = (name, self.command)
             && name == self.name
         {
-            return Lookup::Found(command);
+            return (Lookup::Found(command), self.takes_one_key);
         }
+        (self.find_anew(name, word, args), false)
+    }
+
+    fn find_anew(&mut self, name: Option<Name>, word: &[u8], args: &Args<'_>) -> Lookup {
         let found = lookup(word, args.get(1));
         // A subcommand's name is two words.
         if let (Some(name), Lookup::Found(command)) = (name, found)
             && !command.spec().name.contains('|')
         {
-            *self = Self { name, command: Some(command) };
+            *self = Self { name, command: Some(command), takes_one_key: takes_one_key(command) };
         }
         found
     }
@@ -120,7 +128,7 @@ impl Deref for LentIncoming {
             inline: Vec::new(),
             requests: Vec::new(),
             next: 0,
-            last: LastCommand { name: (0, 0), command: None },
+            last: LastCommand { name: (0, 0), command: None, takes_one_key: false },
             error: None,
         };
         self.0.as_deref().unwrap_or(&NONE)
@@ -268,12 +276,12 @@ impl Incoming {
         }
         let source = if is_inline { &self.inline } else { &self.buffer };
         let args = request.args(source, &self.ranges);
-        let found = self.last.find(&args);
-        let (first_hash, shards) = match found {
-            Lookup::Found(command) => place_first(command, &args, layout),
-            Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => (None, 0),
+        let (found, takes_one_key) = self.last.find(&args);
+        let ((first_hash, shards), is_script) = match found {
+            Lookup::Found(_) if takes_one_key => (place_key(&args, layout), false),
+            Lookup::Found(command) => (place_first(command, &args, layout), runs_script(command)),
+            Lookup::UnknownCommand | Lookup::UnknownSubcommand(_) | Lookup::MissingSubcommand(_) => ((None, 0), false),
         };
-        let is_script = matches!(found, Lookup::Found(command) if runs_script(command));
         self.requests.push(Prepared { request, is_inline, is_script, found, first_hash, shards });
     }
 }
@@ -301,16 +309,30 @@ pub(crate) fn place(command: Command, args: &Args<'_>, layout: &Layout) -> (Opti
         Shards::All => (None, all(layout)),
         Shards::Keys if !spec.has_key_range() => (None, shards_of_specs(spec, args, layout)),
         Shards::Keys => match spec.key_range {
-            KeyRange { first: 1, last: 1, .. } => match args.get(1) {
-                Some(bytes) => {
-                    let key = layout.hasher.key(bytes);
-                    (Some(key.hash), 1 << layout.shard_of(&key))
-                }
-                None => (None, 1),
-            },
+            KeyRange { first: 1, last: 1, .. } => place_key(args, layout),
             KeyRange { first: 0, .. } => (None, all(layout)),
             range => (None, shards_of_range(range, args, layout)),
         },
+    }
+}
+
+/// Whether a command's place is that of argument 1, whatever the others are.
+fn takes_one_key(command: Command) -> bool {
+    let spec = command.spec();
+    let is_walk = matches!(command, Command::Data(DataCommand::Scan | DataCommand::Keys));
+    let is_plain = !is_walk && !runs_script(command) && spec.has_key_range();
+    is_plain && spec.shards == Shards::Keys && matches!(spec.key_range, KeyRange { first: 1, last: 1, .. })
+}
+
+/// The hash of argument 1, a key, and its shard.
+#[inline]
+fn place_key(args: &Args<'_>, layout: &Layout) -> (Option<u64>, u64) {
+    match args.get(1) {
+        Some(bytes) => {
+            let key = layout.hasher.key(bytes);
+            (Some(key.hash), 1 << layout.shard_of(&key))
+        }
+        None => (None, 1),
     }
 }
 

@@ -71,7 +71,7 @@ fn c_string(bytes: &[u8], length_max: usize) -> &[u8] {
 /// Whether a request of `count` words (the name among them) has as many as the command takes.
 #[inline]
 pub fn check_arity(spec: &CommandSpec, count: usize) -> Result<(), TableError> {
-    let wanted = usize::from(spec.arity.unsigned_abs());
-    let right = if spec.arity < 0 { count >= wanted } else { count == wanted };
+    let (wanted, count) = (i64::from(spec.arity), count as i64);
+    let right = if wanted < 0 { count >= -wanted } else { count == wanted };
     if right { Ok(()) } else { Err(TableError::Arity(spec.name)) }
 }

@@ -5,7 +5,6 @@
 //! core that will serve it: send it there and [`Incoming::open`] it.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::{fmt, io};
 
@@ -75,11 +74,6 @@ impl Stream {
     /// [`Stream::poll_read_into`] as a future; safe to drop when it has not finished.
     pub async fn read_into(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.read_buf(buffer).await
-    }
-
-    /// Writes some of `bytes`, returning how many were taken.
-    pub fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(self).poll_write(cx, bytes)
     }
 }
 

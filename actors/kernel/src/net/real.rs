@@ -208,6 +208,22 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// Writes some of `bytes`, returning how many were taken. There is nearly always room, so that is tried before anything is
+    /// prepared for waiting.
+    #[inline]
+    pub fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = match self {
+            Stream::Tcp(stream) => stream.try_write(bytes),
+            Stream::Unix(stream, _) => stream.try_write(bytes),
+        };
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Pin::new(self).poll_write(cx, bytes),
+            written => Poll::Ready(written),
+        }
+    }
+}
+
 impl AsyncRead for Stream {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {

@@ -208,6 +208,13 @@ impl Drop for Stream {
     }
 }
 
+impl Stream {
+    /// Writes some of `bytes`, returning how many were taken.
+    pub fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(self).poll_write(cx, bytes)
+    }
+}
+
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let (side, shared, now_ns) = (self.side, self.wire.clone(), time::monotonic_ns());

@@ -51,7 +51,6 @@ pub(crate) fn output_limit(
 }
 
 /// How much output may wait before the client is not executed any further.
-#[inline]
 fn output_pause(client: &Client) -> usize {
     let config = &client.live().config;
     let (limit, clients) = (&config.client_output_buffer_limits.normal, clients_max(config));
@@ -65,8 +64,10 @@ impl Client {
     }
 
     /// Whether so much output waits that nothing more may be executed until some of it is sent.
+    #[inline]
     pub(crate) fn must_pause(&self) -> bool {
-        let is_too_much = self.reply.len() - self.sent > output_pause(self);
+        let waiting = self.reply.len() - self.sent;
+        let is_too_much = waiting > OUTPUT_PAUSE && waiting > output_pause(self);
         if is_too_much {
             reached(Point::OutputPause);
         }
@@ -128,11 +129,15 @@ fn may_stay(node: &Node, live: &Live, shared: &ClientShared) -> bool {
     !exceeded
 }
 
-/// Memory of a client: itself and its buffers.
-fn memory_of(client: &Client) -> u64 {
+/// Memory of a client's buffers.
+fn buffers_of(client: &Client) -> u64 {
+    (client.incoming.memory() + client.reply.capacity() + client.transaction_memory()) as u64
+}
+
+/// Memory of a client: itself, its buffers and what belongs to it.
+fn memory_of(client: &Client, buffers: u64) -> u64 {
     let fixed = size_of::<Client>() + size_of::<ClientShared>() + client.shared.memory_beside();
-    let buffers = client.incoming.memory() + client.reply.capacity() + client.shared.inbox.pushed();
-    (fixed + buffers + client.transaction_memory()) as u64
+    (fixed + client.shared.inbox.pushed()) as u64 + buffers
 }
 
 /// The client's memory joins the sum of all.
@@ -141,8 +146,14 @@ fn measure(node: &Node, client: &Client) {
     if shared.close_asap.load(Relaxed) {
         return;
     }
-    let memory = memory_of(client);
     let max = clients_max(&client.live().config);
+    // Data commands change nothing but the buffers, and those seldom.
+    let buffers = buffers_of(client);
+    if max == 0 && buffers.abs_diff(shared.measured_buffers.load(Relaxed)) < COUNTED_STEP / 2 {
+        return;
+    }
+    shared.measured_buffers.store(buffers, Relaxed);
+    let memory = memory_of(client, buffers);
     let step = if max > 0 { 1 } else { COUNTED_STEP };
     if memory.abs_diff(shared.counted_memory.load(Relaxed)) < step {
         return;
@@ -164,9 +175,15 @@ pub(crate) fn forget(node: &Node, shared: &ClientShared) {
 fn clients_max(config: &Config) -> i64 {
     let bytes = match config.max_memory_clients {
         Share::Bytes(bytes) => bytes,
+        Share::Percent(0) => 0,
         Share::Percent(percent) => (u128::from(config.max_memory_bytes) * u128::from(percent) / 100) as u64,
     };
     i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Whether the memory of all clients together has a limit, and so every byte of a client's counts.
+pub(crate) fn counts_all(client: &Client) -> bool {
+    clients_max(&client.live().config) > 0
 }
 
 /// Closes the largest clients until all together are within the limit.

@@ -16,7 +16,7 @@ mod eviction;
 mod limits;
 
 pub(crate) use eviction::{Room, keep_room, make_room};
-pub(crate) use limits::{check_all, check_buffers, check_output, forget, output_limit};
+pub(crate) use limits::{check_all, check_buffers, check_output, counts_all, forget, output_limit};
 
 use crate::node::Node;
 use simurgh_kernel::time;
