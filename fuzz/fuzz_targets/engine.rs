@@ -2,7 +2,7 @@
 
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
-use simurgh_scripting::{CallError, Callable, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, Watch, sha1_hex};
+use simurgh_scripting::{CallError, Callable, Fault, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, Watch, sha1_hex};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -54,6 +54,8 @@ pub fn holds(source: &str, args: &[&[u8]]) {
     match ended {
         Ok(()) => assert_eq!(String::from_utf8_lossy(reply.bytes()), ":1\r\n"),
         // What takes too much memory is ended, and that is all.
-        Err(text) => assert!(text.windows(10).any(|part| part == b"not enough"), "{}", String::from_utf8_lossy(&text)),
+        Err(Fault { text, .. }) => {
+            assert!(text.windows(10).any(|part| part == b"not enough"), "{}", String::from_utf8_lossy(&text));
+        }
     }
 }

@@ -38,8 +38,8 @@ fuzz_target!(|text: &[u8]| {
             let callable = Callable::Function { library: &library, name: &function.name, request: &[] };
             let run = Run { callable, keys: &[b"k"], args: &[b"a"], seed: 1, watch: Patience::new(10) };
             let mut reply = Reply::new(Protocol::Resp3);
-            if let Err(text) = engine.run(&run, &mut Nothing, &mut reply) {
-                assert!(!text.is_empty());
+            if let Err(fault) = engine.run(&run, &mut Nothing, &mut reply) {
+                assert!(!fault.text.is_empty());
             }
         }
     });

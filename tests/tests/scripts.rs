@@ -351,3 +351,89 @@ fn a_pause_of_writes_holds_scripts_back_unless_they_say_that_they_do_not_write()
     );
     assert_eq!(replies[7], "ERR Function not found");
 }
+
+/// C6, C26: whatever scripts do to the node, it stays up, and what was acknowledged meanwhile is there after a crash.
+#[test]
+fn c6_c26_what_was_acknowledged_outlives_scripts_that_go_too_far() {
+    let options = ["--appendonly", "yes", "--appendfsync", "always", "--busy-reply-threshold", "50"];
+    let Some(mut server) = server(&options) else { return };
+    let (mut script, mut client) = (connect(&server), connect(&server));
+    let mut acknowledged = Vec::new();
+    for (name, source) in [
+        ("loops", "while true do end"),
+        ("allocates", "local t = {} while true do t[#t + 1] = {#t} end"),
+        ("recurses", "local function f(n) return 1 + f(n + 1) end return f(1)"),
+        ("builds", "return #string.rep('x', 512 * 1024 * 1024)"),
+        ("sets", "return redis.call('set', KEYS[1], string.rep('x', 512 * 1024 * 1024))"),
+    ] {
+        script.send(&request(&["EVAL", source, "1", name])).expect("it is sent");
+        // Keys of other shards can be written all the while; those of its own once it has ended.
+        for number in 0..20 {
+            let key = format!("{name}:{number}");
+            if ask(&mut client, &["SET", &key, name]) == "OK" {
+                acknowledged.push((key, name));
+            }
+        }
+        while name == "loops" && ask(&mut client, &["SCRIPT", "KILL"]) != "OK" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(read(&mut script).starts_with("ERR "), "{name}");
+        assert_eq!(ask(&mut client, &["SET", name, name]), "OK");
+        acknowledged.push((name.to_owned(), name));
+    }
+    // An error does not undo what a script has written before it, and it was told so.
+    let source = "redis.call('set', KEYS[1], 'half') return #string.rep('x', 512 * 1024 * 1024)";
+    assert!(ask(&mut script, &["EVAL", source, "1", "half"]).starts_with("ERR not enough memory"));
+    acknowledged.push(("half".to_owned(), "half"));
+    assert!(server.is_alive() && acknowledged.len() > 5);
+    server.kill();
+    server.launch().expect("it starts again");
+    let mut client = connect(&server);
+    for (key, value) in acknowledged {
+        assert_eq!(ask(&mut client, &["GET", &key]), value, "{key}");
+    }
+}
+
+/// C8: what takes the keys, the scripts or the libraries away while a script uses them waits for its end or is refused. (Redis
+/// freed the script's own state when a full copy from its primary arrived in the middle; here keys are loaded anew by
+/// DEBUG RELOAD, and nothing takes an engine from the script that runs on it.)
+#[test]
+fn c8_keys_and_libraries_do_not_go_from_under_a_script_that_runs() {
+    let Some(mut server) = server(&["--busy-reply-threshold", "50", "--enable-debug-command", "yes"]) else { return };
+    let (mut script, mut client) = (connect(&server), connect(&server));
+    let library =
+        "#!lua name=l\nredis.register_function('f', function(keys) while true do redis.call('get', keys[1]) end end)";
+    let takers: [&[&str]; 7] = [
+        &["DEBUG", "RELOAD"],
+        &["FLUSHALL"],
+        &["SWAPDB", "0", "1"],
+        &["SCRIPT", "FLUSH"],
+        &["FUNCTION", "FLUSH"],
+        &["FUNCTION", "DELETE", "l"],
+        &["FUNCTION", "LOAD", "REPLACE", library],
+    ];
+    let calls: [(&[&str], &str); 2] = [
+        (&["EVAL", "while true do redis.call('get', KEYS[1]) end", "1", "x"], "SCRIPT"),
+        (&["FCALL", "f", "1", "x"], "FUNCTION"),
+    ];
+    for (call, kill) in calls {
+        for taker in takers {
+            assert_eq!(ask(&mut client, &["FUNCTION", "LOAD", "REPLACE", library]), "l");
+            assert_eq!(ask(&mut client, &["SET", "x", "1"]), "OK");
+            script.send(&request(call)).expect("it is sent");
+            // At once, before the script counts as slow, and again when it does.
+            let mut others: Vec<Client> = (0..2).map(|_| connect(&server)).collect();
+            others[0].send(&request(taker)).expect("it is sent");
+            wait_for(&mut client, &["GET", "x"], "BUSY");
+            others[1].send(&request(taker)).expect("it is sent");
+            wait_for(&mut client, &[kill, "KILL"], "OK");
+            assert!(read(&mut script).contains("killed by user"), "{taker:?}");
+            for other in &mut others {
+                let reply = read(other);
+                assert!(["OK", "l"].contains(&reply.as_str()) || reply.starts_with("BUSY"), "{taker:?}: {reply}");
+            }
+            assert_eq!(ask(&mut client, &["PING"]), "PONG", "{taker:?}");
+        }
+    }
+    assert!(server.is_alive());
+}

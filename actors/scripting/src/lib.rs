@@ -54,6 +54,10 @@ pub trait Host {
     /// [`CallError`]; whatever stands in `reply` then is nothing.
     fn call(&mut self, args: &Args<'_>, reply: &mut Reply) -> Result<(), CallError>;
 
+    /// An error stands in the reply of the script that has just ended: its line, with the `-`, and whether it is one that a command of
+    /// the script has failed with, which was counted then.
+    fn note_error(&mut self, _line: &[u8], _of_command: bool) {}
+
     /// Writes a line into the server's log.
     fn log(&mut self, level: LogLevel, text: &[u8]);
 }
@@ -86,6 +90,21 @@ pub enum Callable<'a> {
         /// The words of the request, for whoever asks what runs.
         request: &'a [&'a [u8]],
     },
+}
+
+/// The error that ended a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The whole of its text.
+    pub text: Vec<u8>,
+    /// A command of the script has failed with it.
+    pub of_command: bool,
+}
+
+impl From<Vec<u8>> for Fault {
+    fn from(text: Vec<u8>) -> Self {
+        Self { text, of_command: false }
+    }
 }
 
 /// A script's run.
@@ -122,8 +141,8 @@ pub trait ScriptEngine {
     /// Runs a script or a function and writes its reply.
     ///
     /// # Errors
-    /// The whole text of the error that ended it.
-    fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>>;
+    /// The error that ended it.
+    fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Fault>;
 
     /// Memory that the engine takes, in bytes.
     fn memory(&self) -> usize;

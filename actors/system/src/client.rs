@@ -9,6 +9,7 @@ use crate::clients::ClientShared;
 use crate::commands::durability::Durability;
 use crate::commands::transaction::{Transaction, Watch};
 use crate::configuration::Live;
+use crate::counted::ScriptErrors;
 use crate::memory::{Room, make_room};
 use crate::node::Node;
 use crate::output::Hold;
@@ -57,6 +58,7 @@ pub struct Client {
     pub executing: Option<usize>,
     /// A script of it runs.
     pub(crate) in_script: bool,
+    pub(crate) script_errors: ScriptErrors,
     /// The script has ended early, with nothing done, and is to run again with all shards.
     pub(crate) restarts: bool,
     /// The next request is such a script.
@@ -194,6 +196,7 @@ impl Client {
             transaction: None,
             executing: None,
             in_script: false,
+            script_errors: ScriptErrors::default(),
             restarts: false,
             wants_all: false,
             in_turns: false,
@@ -421,6 +424,7 @@ impl Client {
             }
             Command::Connection(command) => {
                 let result = simurgh_protocol::dispatch_connection!(command, crate::commands, (self, args, shards));
+                self.settle_script_errors(Command::Connection(command));
                 self.finish(mark, result)
             }
             Command::Server(command) => {

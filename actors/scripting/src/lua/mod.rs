@@ -19,7 +19,7 @@ mod random;
 mod structure;
 
 use crate::library::{Function as Registered, Library};
-use crate::{Callable, Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
+use crate::{Callable, Fault, Host, LogLevel, MEMORY_MAX, Run, Script, ScriptEngine, Watch};
 use mlua::{ChunkMode, Error, Function, HookTriggers, Lua, LuaOptions, RegistryKey, StdLib, Table, Value, VmState};
 use native::Called;
 use raise::Raised;
@@ -39,6 +39,14 @@ const COMPILED_MAX: usize = 4096;
 const COLLECTOR_PAUSE: c_int = 200;
 const COLLECTOR_STEP: c_int = 200;
 
+/// The error that ended what ran.
+struct Ended {
+    text: Vec<u8>,
+    /// The line of the script.
+    place: Option<String>,
+    of_command: bool,
+}
+
 /// What the state's functions share.
 pub(super) struct Shared {
     watch: RefCell<Option<Rc<dyn Watch>>>,
@@ -52,7 +60,9 @@ pub(super) struct Shared {
     /// The script has changed how the collector works.
     has_set_collector: Cell<bool>,
     /// The text of the error that ended the script, and where it was raised.
-    error: RefCell<Option<(Vec<u8>, Option<String>)>>,
+    error: RefCell<Option<Ended>>,
+    /// The errors in the script's reply, by their lines, and which of them are of commands.
+    pub errors: RefCell<Vec<(Vec<u8>, bool)>>,
     /// The protocol of the replies that the script sees.
     pub protocol: Cell<Protocol>,
     pub random: Cell<u64>,
@@ -112,6 +122,7 @@ impl LuaEngine {
             is_killed: Cell::new(false),
             has_set_collector: Cell::new(false),
             error: RefCell::new(None),
+            errors: RefCell::default(),
             protocol: Cell::new(Protocol::Resp2),
             random: Cell::new(random::FIRST),
             log: RefCell::new(Vec::new()),
@@ -211,15 +222,16 @@ impl LuaEngine {
 
     /// The text of the error that ended what ran, without its place.
     fn fault_text(&self, fault: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-        self.shared.error.borrow_mut().take().map_or_else(fault, |(text, _)| text)
+        self.shared.error.borrow_mut().take().map_or_else(fault, |ended| ended.text)
     }
 
     /// The line that tells of the error that ended a script: its text, the script, the place. Where nothing could be noted
     /// (no memory), `fault` is all there is.
-    fn describe(&self, digest: &str, fault: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-        let (text, place) = self.shared.error.borrow_mut().take().unwrap_or_else(|| (fault(), None));
+    fn describe(&self, digest: &str, fault: impl FnOnce() -> Vec<u8>) -> Fault {
+        let nothing_noted = || Ended { text: fault(), place: None, of_command: false };
+        let Ended { text, place, of_command } = self.shared.error.borrow_mut().take().unwrap_or_else(nothing_noted);
         let place = place.map_or_else(String::new, |place| format!(", on {place}."));
-        [&text, format!(" script: {digest}{place}").as_bytes()].concat()
+        Fault { text: [&text, format!(" script: {digest}{place}").as_bytes()].concat(), of_command }
     }
 }
 
@@ -241,7 +253,7 @@ impl ScriptEngine for LuaEngine {
         self.libraries.keep(ids);
     }
 
-    fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Vec<u8>> {
+    fn run(&mut self, run: &Run<'_>, host: &mut dyn Host, reply: &mut Reply) -> Result<(), Fault> {
         let (name, called) = match run.callable {
             Callable::Script { digest, script } => (digest, Called::Script(self.script(digest, script)?)),
             Callable::Function { library, name, .. } => {
@@ -254,8 +266,12 @@ impl ScriptEngine for LuaEngine {
         let ended = self.shared.host.enter(host, || self.door.run(&self.lua, &self.shared, called, run, reply));
         let outcome = ended.map_err(|fault| {
             reply.truncate(written);
+            self.shared.errors.borrow_mut().clear();
             self.describe(name, || raise::text_of(&fault))
         });
+        for (line, of_command) in self.shared.errors.borrow_mut().drain(..) {
+            host.note_error(&line, of_command);
+        }
         self.tidy_up(host);
         outcome
     }
@@ -287,7 +303,7 @@ fn locate(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Function> {
         } else {
             raise::relocate(raise::text_of(&fault), place.as_deref())
         };
-        *shared.error.borrow_mut() = Some((text, place));
+        *shared.error.borrow_mut() = Some(Ended { text, place, of_command: raise::is_of_command(&fault) });
         Ok(())
     })
 }

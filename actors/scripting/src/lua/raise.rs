@@ -70,6 +70,17 @@ pub(super) fn first_line(error: &Error) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
+/// The field by which an error of a command says that it has been counted; scripts see it, as in Redis.
+pub(super) const OF_COMMAND: &str = "ignore_error_stats_update";
+
+/// Whether an error is one that a command of the script has failed with.
+pub(super) fn is_of_command(fault: &Value) -> bool {
+    match fault {
+        Value::Table(table) => matches!(table.raw_get(OF_COMMAND), Ok(Value::Boolean(true))),
+        _ => false,
+    }
+}
+
 fn err_field(table: &Table) -> Option<Vec<u8>> {
     table.raw_get("err").ok().and_then(|text| super::api::text_of(&text))
 }

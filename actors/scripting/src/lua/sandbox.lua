@@ -79,12 +79,20 @@ local function settle(succeeded, ...)
   return false, repair(...)
 end
 
+-- Only pcall makes strings of errors of commands.
+local function settle_table(succeeded, ...)
+  if succeeded then
+    return true, ...
+  end
+  return false, repair_table(...)
+end
+
 function globals.pcall(...)
   return settle(pcall(...))
 end
 
 function globals.xpcall(called, handler)
-  return settle(xpcall(called, function(fault)
+  return settle_table(xpcall(called, function(fault)
     return handler(repair_table(fault))
   end))
 end
@@ -130,22 +138,24 @@ function globals.load(reader, name)
     end
   end)
   if not succeeded then
-    return nil, repair(fault)
+    return nil, repair_table(fault)
   end
   return compile(concat(parts), name or '=(load)')
 end
 
--- A range so wide that its length would not fit an int is no range (CVE-2025-46817); the stack has room for so many values.
-local RESULTS_MAX = 7997
-function globals.unpack(of, first, last)
+-- A range so wide that its length would not fit an int is no range (CVE-2025-46817); the stack has room for so many values, arguments
+-- among them.
+local VALUES_MAX = 8000
+function globals.unpack(...)
+  local of, first, last = ...
   local from, to = tonumber(first or 1), tonumber(last or type(of) == 'table' and #of or 0)
-  if from and to and to - from >= RESULTS_MAX then
+  if from and to and to - from >= VALUES_MAX - select('#', ...) then
     if to > 2147483647 or from < -2147483648 then
       return
     end
     error('too many results to unpack', 2)
   end
-  return unpack(of, first, last)
+  return unpack(...)
 end
 
 local function copy(from)
@@ -159,7 +169,7 @@ end
 local strings = copy(string)
 local coroutines = copy(coroutine)
 function coroutines.resume(...)
-  return settle(resume(...))
+  return settle_table(resume(...))
 end
 
 -- Matching goes one step of the stack deeper for each part of the pattern, without a limit of its own.

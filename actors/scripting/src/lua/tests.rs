@@ -59,7 +59,7 @@ fn run_on(engine: &mut LuaEngine, server: &mut Server, source: &str, protocol: P
     };
     let text = match engine.run(&run, server, &mut reply) {
         Ok(()) => reply.bytes().to_vec(),
-        Err(text) => text,
+        Err(fault) => fault.text,
     };
     String::from_utf8_lossy(&text).replace(&digest, "SHA").replace("\r\n", " ").trim_end().to_owned()
 }
@@ -207,7 +207,7 @@ fn nothing_is_registered_but_while_a_library_loads() {
     let ended = engine.run(&run, &mut server, &mut Reply::new(Protocol::Resp2));
     let text =
         "ERR redis.register_function can only be called on FUNCTION LOAD command script: f, on @user_function:3.";
-    assert_eq!(ended.map_err(|text| String::from_utf8_lossy(&text).into_owned()), Err(text.into()));
+    assert_eq!(ended.map_err(|fault| String::from_utf8_lossy(&fault.text).into_owned()), Err(text.into()));
 }
 
 #[test]

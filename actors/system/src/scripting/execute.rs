@@ -4,7 +4,7 @@
 use super::{Engines, FunctionCall, Rules, ScriptHost, Watcher, with_engine};
 use crate::client::Client;
 use simurgh_protocol::{CommandError, Reply};
-use simurgh_scripting::{Callable, Run, ScriptEngine};
+use simurgh_scripting::{Callable, Host, Run, ScriptEngine};
 use simurgh_storage::Shards;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Runs `callable` with these keys and other arguments for `client`, and writes its reply.
 ///
 /// # Errors
-/// The whole text of the error that ended it.
+/// There is no engine. An error that ends the script is its reply.
 pub(crate) fn execute(
     client: &mut Client,
     shards: &mut dyn Shards,
@@ -45,7 +45,13 @@ pub(crate) fn execute(
         let ended = engine.run(&run, &mut host, &mut reply);
         restarts = host.restarts;
         engine_bytes.store(engine.memory() as u64, Relaxed);
-        ended.map_err(|text| CommandError::Repeats(text.into()))
+        if let Err(fault) = ended
+            && !restarts
+        {
+            reply.error_bytes(&fault.text);
+            host.note_error(reply.bytes(), fault.of_command);
+        }
+        Ok(())
     });
     client.in_script = in_script;
     (client.executing, client.database) = (executing, database);

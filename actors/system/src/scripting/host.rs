@@ -117,6 +117,10 @@ impl Host for ScriptHost<'_> {
         Ok(())
     }
 
+    fn note_error(&mut self, line: &[u8], of_command: bool) {
+        self.client.note_script_error(line, of_command);
+    }
+
     fn log(&mut self, level: LogLevel, text: &[u8]) {
         write_line(level, text);
     }

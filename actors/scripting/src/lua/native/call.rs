@@ -2,7 +2,7 @@
 
 use super::super::Shared;
 use super::super::number::format_argument;
-use super::{function, push_bytes, push_field, read};
+use super::{function, push_bytes, push_error, push_field, read};
 use crate::CallError;
 use mlua::ffi::{
     LUA_TNUMBER, LUA_TSTRING, lua_State, lua_error, lua_gettop, lua_settop, lua_toboolean, lua_tolstring, lua_tonumber,
@@ -89,8 +89,10 @@ pub(in super::super) fn tidy_up(shared: &Shared) {
 enum Outcome {
     /// The answer is a reply.
     Answered,
-    /// The answer is the text of an error.
+    /// The answer is the text of an error of the command.
     Refused,
+    /// The answer is the text of an error in the call, which names no command.
+    Misused,
     /// There is none: the engine is in the middle of a call.
     Inside,
     /// The script ends here.
@@ -118,14 +120,17 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> c_int {
                 read::Read::Error(text) => text,
                 read::Read::Nothing => UNREADABLE,
             },
-            Outcome::Refused => answer,
+            Outcome::Refused | Outcome::Misused => answer,
             Outcome::Inside => INSIDE_ITSELF,
             Outcome::Ends => {
                 push_bytes(state, b"the script ends");
                 lua_error(state);
             }
         };
-        push_field(state, b"err", text);
+        match outcome {
+            Outcome::Answered | Outcome::Refused => push_error(state, text),
+            Outcome::Misused | Outcome::Inside | Outcome::Ends => push_field(state, b"err", text),
+        }
         if raises { lua_error(state) } else { 1 }
     }
 }
@@ -142,7 +147,7 @@ extern "C" fn ask(state: *mut lua_State, shared: &Shared) -> Outcome {
         Ok(args) => args,
         Err(text) => {
             answer.buffer().extend_from_slice(text.as_bytes());
-            return Outcome::Refused;
+            return Outcome::Misused;
         }
     };
     answer.set_protocol(shared.protocol.get());

@@ -22,11 +22,13 @@ mod read;
 mod write;
 
 use super::Shared;
+use super::raise::OF_COMMAND;
 use crate::Run;
 use mlua::ffi::{
     LUA_OK, LUA_REGISTRYINDEX, LUA_TFUNCTION, LUA_TTABLE, lua_State, lua_call, lua_createtable, lua_error, lua_gettop,
-    lua_pcall, lua_pushcclosure, lua_pushlightuserdata, lua_pushlstring_, lua_pushnumber, lua_pushvalue, lua_rawget_,
-    lua_rawgeti_, lua_rawset, lua_rawseti_, lua_settop, lua_touserdata, lua_type, lua_upvalueindex,
+    lua_pcall, lua_pushboolean, lua_pushcclosure, lua_pushlightuserdata, lua_pushlstring_, lua_pushnumber,
+    lua_pushvalue, lua_rawget_, lua_rawgeti_, lua_rawset, lua_rawseti_, lua_settop, lua_touserdata, lua_type,
+    lua_upvalueindex,
 };
 use mlua::{Function, IntoLua, Lua, MultiValue, RegistryKey, Table, Value};
 use simurgh_protocol::Reply;
@@ -51,10 +53,23 @@ enum Upvalue {
     Verbatim,
     Format,
     String,
+    OfCommand,
 }
 
-const NAMES: [&str; 11] =
-    ["KEYS", "ARGV", "err", "ok", "double", "map", "set", "big_number", "verbatim_string", "format", "string"];
+const NAMES: [&str; 12] = [
+    "KEYS",
+    "ARGV",
+    "err",
+    "ok",
+    "double",
+    "map",
+    "set",
+    "big_number",
+    "verbatim_string",
+    "format",
+    "string",
+    OF_COMMAND,
+];
 
 impl Upvalue {
     fn index(self) -> c_int {
@@ -169,7 +184,7 @@ unsafe extern "C-unwind" fn enter(state: *mut lua_State) -> c_int {
         };
         lua_call(state, words, 1);
         let value = lua_gettop(state);
-        write::write(state, value, &mut *entry.reply, entry.shared.protocol.get(), 0);
+        write::write(state, value, &mut *entry.reply, entry.shared, 0);
         0
     }
 }
@@ -216,6 +231,17 @@ unsafe fn push_field(state: *mut lua_State, name: &[u8], text: &[u8]) {
         lua_createtable(state, 0, 1);
         push_bytes(state, name);
         push_bytes(state, text);
+        lua_rawset(state, -3);
+    }
+}
+
+/// The error of a command: besides its text it says that it has been counted, as Redis's do. Raises.
+unsafe fn push_error(state: *mut lua_State, text: &[u8]) {
+    // SAFETY: by the contract; three values at most.
+    unsafe {
+        push_field(state, b"err", text);
+        push_bytes(state, OF_COMMAND.as_bytes());
+        lua_pushboolean(state, 1);
         lua_rawset(state, -3);
     }
 }

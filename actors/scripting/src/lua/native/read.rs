@@ -1,9 +1,9 @@
 //! Replies as values of Lua (<https://redis.io/docs/latest/develop/programmability/lua-api/>, "Data type conversion").
 
-use super::{push_bytes, push_field};
+use super::{push_bytes, push_error, push_field};
 use mlua::ffi::{
-    lua_State, lua_checkstack, lua_createtable, lua_insert, lua_pushboolean, lua_pushnil, lua_pushnumber, lua_rawset,
-    lua_rawseti_,
+    lua_State, lua_checkstack, lua_createtable, lua_insert, lua_pop, lua_pushboolean, lua_pushnil, lua_pushnumber,
+    lua_rawset, lua_rawseti_,
 };
 use simurgh_protocol::number::{parse_f64, parse_i64};
 use simurgh_protocol::resp::Protocol;
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
             if matches!(kind, b'-' | b'!') {
-                push_field(state, b"err", self.error()?);
+                push_error(state, self.error()?);
                 return Some(());
             }
             self.at += 1;
@@ -99,6 +99,7 @@ impl<'a> Reader<'a> {
                 b'*' | b'>' => self.push_array(state, depth)?,
                 b'%' => self.push_map(state, depth)?,
                 b'~' => self.push_set(state, depth)?,
+                b'|' => self.push_without_attributes(state, depth)?,
                 _ => return None,
             }
             Some(())
@@ -139,6 +140,19 @@ impl<'a> Reader<'a> {
             wrap(state, b"verbatim_string");
         }
         Some(())
+    }
+
+    /// Pushes the value behind attributes, which scripts are not shown.
+    unsafe fn push_without_attributes(&mut self, state: *mut lua_State, depth: usize) -> Option<()> {
+        // SAFETY: by the contract; one place at a time.
+        unsafe {
+            for _ in 0..self.count()?.unwrap_or(0) {
+                self.push(state, depth + 1)?;
+                self.push(state, depth + 1)?;
+                lua_pop(state, 2);
+            }
+            self.push(state, depth + 1)
+        }
     }
 
     /// How many there are in what follows; nothing for an array that is none.

@@ -3,7 +3,7 @@
 use crate::{CallError, Callable, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, Watch, sha1_hex};
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Answers what a test asks for.
@@ -32,7 +32,17 @@ impl Host for Server {
         Ok(())
     }
 
+    fn note_error(&mut self, line: &[u8], of_command: bool) {
+        let line = String::from_utf8_lossy(line).trim_end().to_owned();
+        NOTED.with_borrow_mut(|noted| noted.push((line, of_command)));
+    }
+
     fn log(&mut self, _level: LogLevel, _text: &[u8]) {}
+}
+
+thread_local! {
+    /// What the server of this thread was told of errors in replies.
+    static NOTED: RefCell<Vec<(String, bool)>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Patience(Cell<u32>);
@@ -62,9 +72,9 @@ fn run_in(engine: &mut LuaEngine, source: &str, protocol: Protocol) -> String {
     };
     let text = match engine.run(&run, &mut Server, &mut reply) {
         Ok(()) => reply.bytes()[4..].to_vec(),
-        Err(text) => {
+        Err(fault) => {
             assert_eq!(reply.bytes(), b":7\r\n", "half a reply of {source}");
-            text
+            fault.text
         }
     };
     String::from_utf8_lossy(&text).replace(&digest, "SHA").replace("\r\n", " ").trim_end().to_owned()
@@ -93,7 +103,7 @@ fn arguments_of_every_kind_are_read_or_refused() {
             ),
             ("return redis.call('words', 1/0, -1/0)", "*2 $3 inf $4 -inf"),
             ("return #redis.call('words', string.rep('x', 1e6))[1]", ":1000000"),
-            ("local t = {} for i = 1, 7000 do t[i] = i end return #redis.call('words', unpack(t))", ":7000"),
+            ("local t = {} for i = 1, 7999 do t[i] = i end return #redis.call('words', 'k', unpack(t))", ":8000"),
             ("redis.call('words', nil)", NOT_WORDS),
             ("redis.call('words', true)", NOT_WORDS),
             ("redis.call('words', 'x', {})", NOT_WORDS),
@@ -291,5 +301,52 @@ fn the_collector_works_again_after_a_script_that_stopped_it() {
             run_in(&mut engine, "local t = {} for i = 1, 100 do t[i] = {} end return 1", Protocol::Resp2);
         }
         assert!(engine.memory() < before + (4 << 20), "after {stop}: {} bytes, {before} before", engine.memory());
+    }
+}
+
+/// Errors of commands were counted when they failed; a script says which of its errors those are, however they are handed on.
+#[test]
+fn each_error_in_a_reply_is_noted_once_and_whose_it_is() {
+    let mut engine = LuaEngine::new().expect("an engine");
+    for (source, expected) in [
+        ("return redis.error_reply('A b')", &[("-A b", false)][..]),
+        ("return {1, redis.error_reply('A b'), {redis.pcall('nosuch')}}", &[("-A b", false), ("-ERR no nosuch", true)]),
+        ("local e = redis.pcall('raw', '-W x\\r\\n') e.err = 'other' return {map = {a = e}}", &[("-other", true)]),
+        ("return redis.call('raw', '*2\\r\\n-W x\\r\\n:1\\r\\n')", &[("-W x", true)]),
+        ("return redis.pcall()", &[("-ERR Please specify at least one argument for this redis lib call", false)]),
+        ("return {{err = 'a\\nb', ignore_error_stats_update = 1}}", &[("-a b", false)]),
+        ("redis.pcall('nosuch') return 1", &[]),
+        ("return {redis.error_reply('A b'), setmetatable({}, {__index = error})} .. 1", &[]),
+    ] {
+        run_in(&mut engine, source, Protocol::Resp2);
+        let noted = NOTED.take();
+        let noted: Vec<(&str, bool)> = noted.iter().map(|(line, of_command)| (line.as_str(), *of_command)).collect();
+        assert_eq!(noted, expected, "{source}");
+    }
+}
+
+#[test]
+fn an_error_that_ends_a_script_says_whose_it_is() {
+    let mut engine = LuaEngine::new().expect("an engine");
+    for (source, expected) in [
+        ("redis.call('nosuch')", true),
+        ("error(redis.pcall('nosuch'))", true),
+        ("error(select(2, xpcall(function() redis.call('nosuch') end, function(e) return e end)))", true),
+        ("error(select(2, pcall(redis.call, 'nosuch')))", false),
+        ("error('x')", false),
+        ("redis.call()", false),
+        ("redis.sha1hex()", false),
+        ("x = 1", false),
+    ] {
+        let script = Script::new(source.as_bytes()).expect("a script");
+        let run = Run {
+            callable: Callable::Script { digest: &sha1_hex(source.as_bytes()), script: &script },
+            keys: &[],
+            args: &[],
+            seed: 7,
+            watch: Rc::new(Patience(Cell::new(1000))),
+        };
+        let ended = engine.run(&run, &mut Server, &mut Reply::new(Protocol::Resp2));
+        assert_eq!(ended.expect_err("an error").of_command, expected, "{source}");
     }
 }

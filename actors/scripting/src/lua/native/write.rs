@@ -1,5 +1,6 @@
 //! Values of Lua as replies (<https://redis.io/docs/latest/develop/programmability/lua-api/>, "Data type conversion").
 
+use super::super::Shared;
 use super::Upvalue;
 use mlua::ffi::{
     LUA_TBOOLEAN, LUA_TNUMBER, LUA_TSTRING, LUA_TTABLE, lua_State, lua_checkstack, lua_gettop, lua_next, lua_pop,
@@ -14,17 +15,19 @@ use std::slice;
 /// How deep a value may nest before its inside is answered with an error.
 const DEPTH_MAX: usize = 1000;
 
-/// Writes the value at `index`, counted from the bottom of the stack, which stays as it is. `protocol` is what the script has asked for with
-/// `setresp`: in RESP3 booleans are booleans. Raises; [`super::enter`] runs, whose upvalues are used.
-pub(super) unsafe fn write(state: *mut lua_State, index: c_int, reply: &mut Reply, protocol: Protocol, depth: usize) {
+/// Writes the value at `index`, counted from the bottom of the stack, which stays as it is. If the script has asked for RESP3, booleans are
+/// booleans. Raises; [`super::enter`] runs, whose upvalues are used.
+pub(super) unsafe fn write(state: *mut lua_State, index: c_int, reply: &mut Reply, shared: &Shared, depth: usize) {
     // SAFETY: by the contract.
     unsafe {
         if depth > DEPTH_MAX || (depth > 0 && lua_checkstack(state, 8) == 0) {
-            return reply.error("ERR reached lua stack limit");
+            let from = reply.len();
+            reply.error("ERR reached lua stack limit");
+            return note(shared, &reply.bytes()[from..], false);
         }
         match lua_type(state, index) {
             LUA_TSTRING => reply.bulk(text(state, index)),
-            LUA_TBOOLEAN => match (protocol, lua_toboolean(state, index) != 0) {
+            LUA_TBOOLEAN => match (shared.protocol.get(), lua_toboolean(state, index) != 0) {
                 (Protocol::Resp3, value) => reply.boolean(value),
                 (Protocol::Resp2, true) => reply.integer(1),
                 (Protocol::Resp2, false) => reply.null(),
@@ -32,12 +35,17 @@ pub(super) unsafe fn write(state: *mut lua_State, index: c_int, reply: &mut Repl
             LUA_TNUMBER => reply.integer(truncated(lua_tonumber(state, index))),
             LUA_TTABLE => {
                 let top = lua_gettop(state);
-                write_table(state, index, reply, protocol, depth);
+                write_table(state, index, reply, shared, depth);
                 lua_settop(state, top);
             }
             _ => reply.null(),
         }
     }
+}
+
+/// Notes an error of the reply, by its line. Does not raise.
+fn note(shared: &Shared, line: &[u8], of_command: bool) {
+    shared.errors.borrow_mut().push((line.to_vec(), of_command));
 }
 
 /// A number as C casts it to `long long`.
@@ -70,11 +78,14 @@ unsafe fn field(state: *mut lua_State, table: c_int, name: Upvalue) -> c_int {
 }
 
 /// Leaves a value where it ends early. Raises.
-unsafe fn write_table(state: *mut lua_State, table: c_int, reply: &mut Reply, protocol: Protocol, depth: usize) {
+unsafe fn write_table(state: *mut lua_State, table: c_int, reply: &mut Reply, shared: &Shared, depth: usize) {
     // SAFETY: by the contract: `write` has asked for eight places, or they are of the twenty; with those of what it calls no more than four are in use at once.
     unsafe {
         if field(state, table, Upvalue::Err) == LUA_TSTRING {
-            return reply.error_bytes(line(state, -1));
+            let from = reply.len();
+            reply.error_bytes(line(state, -1));
+            let of_command = field(state, table, Upvalue::OfCommand) == LUA_TBOOLEAN && lua_toboolean(state, -1) != 0;
+            return note(shared, &reply.bytes()[from..], of_command);
         }
         lua_pop(state, 1);
         if field(state, table, Upvalue::Ok) == LUA_TSTRING {
@@ -89,11 +100,11 @@ unsafe fn write_table(state: *mut lua_State, table: c_int, reply: &mut Reply, pr
         }
         lua_pop(state, 1);
         if field(state, table, Upvalue::Map) == LUA_TTABLE {
-            return write_map(state, reply, protocol, depth);
+            return write_map(state, reply, shared, depth);
         }
         lua_pop(state, 1);
         if field(state, table, Upvalue::Set) == LUA_TTABLE {
-            return write_set(state, reply, protocol, depth);
+            return write_set(state, reply, shared, depth);
         }
         lua_pop(state, 1);
         if field(state, table, Upvalue::BigNumber) == LUA_TSTRING {
@@ -104,7 +115,7 @@ unsafe fn write_table(state: *mut lua_State, table: c_int, reply: &mut Reply, pr
             return;
         }
         lua_pop(state, 1);
-        write_array(state, table, reply, protocol, depth);
+        write_array(state, table, reply, shared, depth);
     }
 }
 
@@ -124,7 +135,7 @@ unsafe fn write_verbatim(state: *mut lua_State, reply: &mut Reply) -> bool {
     }
 }
 
-unsafe fn write_array(state: *mut lua_State, table: c_int, reply: &mut Reply, protocol: Protocol, depth: usize) {
+unsafe fn write_array(state: *mut lua_State, table: c_int, reply: &mut Reply, shared: &Shared, depth: usize) {
     let mark = reply.open_array();
     let mut length: c_int = 0;
     // SAFETY: by the contract: one place.
@@ -135,7 +146,7 @@ unsafe fn write_array(state: *mut lua_State, table: c_int, reply: &mut Reply, pr
             if lua_type(state, value) <= mlua::ffi::LUA_TNIL {
                 break;
             }
-            write(state, value, reply, protocol, depth + 1);
+            write(state, value, reply, shared, depth + 1);
             lua_settop(state, value - 1);
             length += 1;
         }
@@ -159,29 +170,29 @@ unsafe fn pair_count(state: *mut lua_State) -> usize {
 }
 
 /// Writes the map whose table is on top.
-unsafe fn write_map(state: *mut lua_State, reply: &mut Reply, protocol: Protocol, depth: usize) {
+unsafe fn write_map(state: *mut lua_State, reply: &mut Reply, shared: &Shared, depth: usize) {
     // SAFETY: by the contract: two places; as of `pair_count`.
     unsafe {
         let table = lua_gettop(state);
         reply.map(pair_count(state));
         lua_pushnil(state);
         while lua_next(state, table) != 0 {
-            write(state, table + 1, reply, protocol, depth + 1);
-            write(state, table + 2, reply, protocol, depth + 1);
+            write(state, table + 1, reply, shared, depth + 1);
+            write(state, table + 2, reply, shared, depth + 1);
             lua_settop(state, table + 1);
         }
     }
 }
 
 /// Writes the set whose table is on top.
-unsafe fn write_set(state: *mut lua_State, reply: &mut Reply, protocol: Protocol, depth: usize) {
+unsafe fn write_set(state: *mut lua_State, reply: &mut Reply, shared: &Shared, depth: usize) {
     // SAFETY: by the contract: two places; as of `pair_count`.
     unsafe {
         let table = lua_gettop(state);
         reply.set(pair_count(state));
         lua_pushnil(state);
         while lua_next(state, table) != 0 {
-            write(state, table + 1, reply, protocol, depth + 1);
+            write(state, table + 1, reply, shared, depth + 1);
             lua_settop(state, table + 1);
         }
     }
