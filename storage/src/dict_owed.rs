@@ -7,7 +7,7 @@
 
 use crate::dict::Dict;
 use crate::slot_table::{GROUPS, SlotTable, group_of};
-use crate::snapshot::{Form, Large, Owed, Piece, Record, Saved, Step};
+use crate::snapshot::{Form, Large, Owed, Piece, Record, Saved, Step, save_all};
 
 /// A hash table's part in a snapshot.
 #[derive(Debug)]
@@ -48,14 +48,13 @@ impl OwedElements {
 
 /// Writes the elements of a group; how many.
 fn save<E: Saved>(table: &SlotTable<E>, group: u32, form: &Form, out: &mut crate::rdb::string::Sink<'_>) -> u64 {
-    let mut count = 0;
+    let mut elements = Vec::new();
     table.for_group(group, |element| {
         if !E::is_passed(element, form) {
-            E::save(element, form, out);
-            count += 1;
+            elements.push(element);
         }
     });
-    count
+    save_all::<E>(&elements, form, out)
 }
 
 impl<E: Saved> Dict<E> {

@@ -13,15 +13,18 @@
 #![allow(unsafe_code)]
 
 use crate::dict::Dict;
+use crate::dict_owed::OwedElements;
 use crate::entry::LENGTH_MAX;
 use crate::key_hash::KeyHasher;
 use crate::random::Random;
 use crate::ranked::{Ranked, Ranking};
-use crate::snapshot::{Large, Piece, Record, Saved, Step};
+use crate::snapshot::{Large, Piece, Record, Step, save_all};
 use crate::tagged_block::{BlockElement, TaggedBlock, length_width};
 use std::marker::PhantomData;
 use std::ops::Range;
 
+/// Members that a snapshot writes together.
+const TOGETHER: usize = 64;
 const SCORE: usize = size_of::<f64>();
 
 /// A member with its score.
@@ -307,6 +310,29 @@ impl ScoredDict {
         self.dict.owe(record);
     }
 
+    /// Writes unseen members from where the visit was to where it comes to, if that is not the end.
+    fn write_some(&self, owed: &mut OwedElements, step: Step, piece: &mut Piece) {
+        let passed = owed.record.form.passed.take();
+        let end = passed.map_or(self.len(), |(score, member)| self.place(score, &member));
+        let (mut looked, mut unseen) = (0, Vec::with_capacity(TOGETHER));
+        let mut found = self.range(0..end).rev().peekable();
+        while let Some(last) = found.next() {
+            let hash = self.dict.hash(last.member());
+            if owed.is_unseen(self.dict.index(hash), hash) {
+                unseen.push(last);
+            }
+            looked += 1;
+            if unseen.len() == TOGETHER || looked == step.entries || found.peek().is_none() {
+                owed.record.write(piece, |form, out| save_all::<Scored>(&unseen, form, out));
+                unseen.clear();
+            }
+            if (looked == step.entries || piece.bytes.len() >= step.bytes) && unseen.is_empty() {
+                owed.record.form.passed = Some((last.score(), last.member().into()));
+                break;
+            }
+        }
+    }
+
     /// It, if a snapshot has begun with it and not come to its end.
     pub(crate) fn owing(&mut self) -> Option<&mut dyn Large> {
         if self.dict.owed.is_some() { Some(self) } else { None }
@@ -325,21 +351,7 @@ impl Large for ScoredDict {
             return true;
         }
         owed.record.resume(piece);
-        let passed = owed.record.form.passed.take();
-        let end = passed.map_or(self.len(), |(score, member)| self.place(score, &member));
-        for (looked, found) in self.range(0..end).rev().enumerate() {
-            let hash = self.dict.hash(found.member());
-            if owed.is_unseen(self.dict.index(hash), hash) {
-                owed.record.write(piece, |form, out| {
-                    Scored::save(found, form, out);
-                    1
-                });
-            }
-            if looked + 1 >= step.entries || piece.bytes.len() >= step.bytes {
-                owed.record.form.passed = Some((found.score(), found.member().into()));
-                break;
-            }
-        }
+        self.write_some(&mut owed, step, piece);
         if owed.record.form.passed.is_some() {
             self.dict.owed.put_back(owed);
             return false;

@@ -117,7 +117,7 @@ impl<E: Element> SlotTable<E> {
     }
 
     /// The elements of one group.
-    pub fn for_group(&self, group: u32, mut with: impl FnMut(E::View<'_>)) {
+    pub fn for_group<'a>(&'a self, group: u32, mut with: impl FnMut(E::View<'a>)) {
         let first = if self.buckets.is_null() { 0 } else { group as usize & usize::from(self.mask) };
         for index in (first..self.bucket_count()).step_by(GROUPS as usize) {
             for bucket in self.chain(index) {

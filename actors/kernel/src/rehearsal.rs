@@ -135,6 +135,13 @@ mod mode {
         false
     }
 
+    /// Never, outside the simulator.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_on() -> bool {
+        false
+    }
+
     /// Nobody counts outside the simulator.
     #[inline(always)]
     pub const fn reached(_point: Point) {}
@@ -156,6 +163,12 @@ mod mode {
     #[must_use]
     pub fn has(mistake: Mistake) -> bool {
         PLANTED.get() == Some(mistake)
+    }
+
+    /// Whether this is a simulated timeline, where limits that are for large things hold for small ones.
+    #[must_use]
+    pub const fn is_on() -> bool {
+        true
     }
 
     /// Counts that the point was reached.

@@ -24,6 +24,24 @@ const REQUESTS: [&[&[u8]]; 10] = [
     &[b"CONFIG", b"SET", b"aof-use-rdb-preamble", b"yes"],
 ];
 
+/// Makes all but the smallest collections structures, which a snapshot sees in steps.
+const UNPACK: &[&[u8]] = &[
+    b"CONFIG",
+    b"SET",
+    b"hash-max-listpack-entries",
+    b"2",
+    b"set-max-listpack-entries",
+    b"2",
+    b"set-max-intset-entries",
+    b"2",
+    b"zset-max-listpack-entries",
+    b"2",
+    b"list-max-listpack-size",
+    b"2",
+    b"stream-node-max-entries",
+    b"2",
+];
+
 /// Runs one client until the world stops.
 pub async fn run(world: World, index: u64) {
     let name = format!("rewriter-{index}");
@@ -33,7 +51,7 @@ pub async fn run(world: World, index: u64) {
         let done = if client.is_connected() {
             ask(&world, &name, &mut client, &mut random).await
         } else {
-            client.connect().await
+            unpack(&mut client).await
         };
         if let Err(error) = done {
             world.connection_failed(&name, &error);
@@ -42,6 +60,11 @@ pub async fn run(world: World, index: u64) {
             think(&mut random).await;
         }
     }
+}
+
+async fn unpack(client: &mut Client) -> io::Result<()> {
+    client.connect().await?;
+    client.call(UNPACK).await.map(drop)
 }
 
 async fn ask(world: &World, name: &str, client: &mut Client, random: &mut Random) -> io::Result<()> {

@@ -4,10 +4,10 @@
 //! takes it out keeps a copy, or the node itself, under its number. Nodes do not change places, so those with numbers stand in the
 //! order of these, and the visit goes through the list once, with what was kept in between.
 
-use super::node::{Node, NodeRef};
+use super::node::{Node, NodeIter, NodeRef};
 use super::quicklist::Quicklist;
 use crate::rdb::value::list::{count_in_file, write_node};
-use crate::snapshot::{Large, Owed, Piece, Record, Step};
+use crate::snapshot::{Large, Owed, Piece, Record, Step, write_command};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -117,8 +117,15 @@ impl OwedNodes {
     /// Writes the next node; its bytes in memory.
     fn write(&mut self, node: NodeRef<'_>, piece: &mut Piece) -> usize {
         self.next += 1;
-        self.record.write(piece, |_, out| {
-            write_node(out, node);
+        self.record.write(piece, |form, out| {
+            match &form.key {
+                None => write_node(out, node),
+                Some(key) => {
+                    let mut words = vec![b"RPUSH".to_vec(), key.to_vec()];
+                    words.extend(NodeIter::forward(node).map(|item| item.to_vec()));
+                    write_command(out, &words);
+                }
+            }
             1
         });
         match node {

@@ -36,11 +36,29 @@ pub(super) fn entry(out: &mut Vec<u8>, plan: &Plan, entry: EntryRef<'_>) {
     }
 }
 
-/// Appends a key with what stands before the elements of its collection.
-pub(super) fn front(plan: &Plan, entry: EntryRef<'_>) -> Vec<u8> {
-    let mut out = Vec::new();
-    write_front(&mut out, entry, access_of(plan, entry));
-    out
+/// What stands before the elements of a collection that are written by themselves, the key with it, and what stands behind them.
+pub(super) fn around(plan: &Plan, entry: EntryRef<'_>) -> (Vec<u8>, Vec<u8>) {
+    let (mut front, mut tail) = (Vec::new(), Vec::new());
+    match (plan.format, entry.expires_at()) {
+        (Format::Rdb, _) => write_front(&mut front, entry, access_of(plan, entry)),
+        (Format::Commands, None) => {}
+        (Format::Commands, Some(at)) => {
+            let at = at.to_string();
+            encode_command(&mut tail, [&b"PEXPIREAT"[..], entry.key(), at.as_bytes()].into_iter());
+        }
+    }
+    (front, tail)
+}
+
+/// Appends a command.
+pub(crate) fn words(out: &mut Vec<u8>, words: &[Vec<u8>]) {
+    encode_command(out, words.iter().map(Vec::as_slice));
+}
+
+/// Appends the command that gives a field its expiry.
+pub(super) fn field_expiry(out: &mut Vec<u8>, key: &[u8], field: &[u8], at: i64) {
+    let at = at.to_string();
+    encode_command(out, [&b"HPEXPIREAT"[..], key, at.as_bytes(), b"FIELDS", b"1", field].into_iter());
 }
 
 fn access_of(plan: &Plan, entry: EntryRef<'_>) -> Access {

@@ -13,7 +13,7 @@
 //! to its end. An RDB file has the elements of a collection in one piece: while one is being written, nothing else is.
 
 use super::encode;
-use super::{Piece, Plan, Step};
+use super::{Format, Piece, Plan, Step};
 use crate::collection::Collection;
 use crate::element::Element;
 use crate::entry::EntryRef;
@@ -82,8 +82,19 @@ pub(super) fn is_writing(large: &dyn Large) -> bool {
 
 /// An element that is written by itself.
 pub trait Saved: Element {
-    /// Appends it.
+    /// The command that adds such elements to a key.
+    const COMMAND: &'static [u8];
+
+    /// Appends it as in an RDB file.
     fn save(view: Self::View<'_>, form: &Form, out: &mut Sink<'_>);
+
+    /// Gives its words, as the command has them, to `with`.
+    fn words(view: Self::View<'_>, with: &mut dyn FnMut(&[u8]));
+
+    /// When it expires.
+    fn expires_at(_view: Self::View<'_>) -> Option<i64> {
+        None
+    }
 
     /// Whether the visit, which goes by an order of its own, has come past it.
     fn is_passed(_view: Self::View<'_>, _form: &Form) -> bool {
@@ -94,10 +105,29 @@ pub trait Saved: Element {
 /// What the form of elements depends on.
 #[derive(Debug, Default)]
 pub struct Form {
+    /// The key, if elements are written as commands.
+    pub key: Option<Box<[u8]>>,
     /// When the first field of a hash expired at the cut, if any did.
     pub soonest: Option<i64>,
     /// The score and member that a visit to a sorted set, from the greatest on, has come to.
     pub passed: Option<(f64, Box<[u8]>)>,
+}
+
+/// Writes elements; how many.
+pub(crate) fn save_all<E: Saved>(elements: &[E::View<'_>], form: &Form, out: &mut Sink<'_>) -> u64 {
+    match &form.key {
+        None => elements.iter().for_each(|element| E::save(*element, form, out)),
+        Some(_) if elements.is_empty() => {}
+        Some(key) => {
+            let mut words = vec![E::COMMAND.to_vec(), key.to_vec()];
+            elements.iter().for_each(|element| E::words(*element, &mut |word| words.push(word.to_vec())));
+            encode::words(out, &words);
+            for (element, at) in elements.iter().filter_map(|element| Some((element, E::expires_at(*element)?))) {
+                encode::field_expiry(out, key, E::key(*element), at);
+            }
+        }
+    }
+    elements.len() as u64
 }
 
 /// What a snapshot keeps of a large collection from its beginning to its end.
@@ -212,7 +242,11 @@ impl Drop for Record {
 /// Whether a snapshot sees an entry in steps.
 pub(super) fn is_large(entry: EntryRef<'_>, plan: &Plan) -> bool {
     match entry.collection() {
-        Some(collection) => plan.format == super::Format::Rdb && collection.may_owe(plan.large_bytes),
+        Some(collection) => {
+            // No commands make a stream with all that is to be known of it.
+            let is_possible = plan.format == Format::Rdb || !matches!(&*collection, Collection::Stream(_));
+            is_possible && collection.may_owe(plan.large_bytes())
+        }
         None => false,
     }
 }
@@ -222,9 +256,13 @@ pub(super) fn begin(entry: &mut crate::entry::Entry, plan: &Arc<Plan>, database:
     if plan.is_cancelled() {
         return;
     }
-    let front = encode::front(plan, entry.view());
+    let (front, tail) = encode::around(plan, entry.view());
+    let key = (plan.format == Format::Commands).then(|| entry.view().key().into());
     let Some(mut collection) = entry.take_collection() else { return };
-    collection.owe(Record::new(plan, database, front, collection.len()));
+    let mut record = Record::new(plan, database, front, collection.len());
+    record.form.key = key;
+    record.end_with(|out| out.extend_from_slice(&tail));
+    collection.owe(record);
     entry.put_collection(collection);
 }
 

@@ -168,12 +168,14 @@ proptest! {
         during in prop::collection::vec(deed(), 0..120),
         later in prop::collection::vec(deed(), 0..40),
         gives_up: bool,
+        as_commands: bool,
     ) {
+        let format = if as_commands { Format::Commands } else { Format::Rdb };
         let mut fixture = fixture();
         fill(&mut fixture);
         before.iter().for_each(|deed| perform(&mut fixture, deed, None));
         if gives_up {
-            let mut taking = Taking::begin_with(&mut fixture, Format::Rdb, 0);
+            let mut taking = Taking::begin_with(&mut fixture, format, 0);
             for (index, deed) in later.iter().enumerate() {
                 perform(&mut fixture, deed, Some(&mut taking));
                 if index == later.len() / 2 {
@@ -184,9 +186,9 @@ proptest! {
             taking.finish(&mut fixture);
         }
         let expected = content(&fixture);
-        let mut taking = Taking::begin_with(&mut fixture, Format::Rdb, 0);
+        let mut taking = Taking::begin_with(&mut fixture, format, 0);
         during.iter().for_each(|deed| perform(&mut fixture, deed, Some(&mut taking)));
-        prop_assert_eq!(taken(&mut fixture, taking), expected);
+        prop_assert_eq!(content(&load(format, &taking.finish(&mut fixture))), expected);
         // Nothing of it is left for the next one.
         let expected = content(&fixture);
         let taking = Taking::begin_with(&mut fixture, Format::Rdb, 0);

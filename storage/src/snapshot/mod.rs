@@ -27,9 +27,10 @@ mod tour;
 
 pub(crate) use cut::Cut;
 pub use encode::Format;
+pub(crate) use encode::words as write_command;
 pub use file::{Front, Hint, SnapshotFile};
 pub use large::{Form, Saved};
-pub(crate) use large::{Large, Owed, Record};
+pub(crate) use large::{Large, Owed, Record, save_all};
 pub use plan::Plan;
 pub use tour::{Stop, Tour};
 

@@ -22,7 +22,7 @@ pub struct Plan {
     /// How keys are hashed.
     pub(super) hasher: KeyHasher,
     /// A collection of at least so many bytes is seen in steps.
-    pub(super) large_bytes: usize,
+    large_bytes: usize,
     is_cancelled: AtomicBool,
     handed: AtomicU64,
     early: AtomicU64,
@@ -67,6 +67,17 @@ impl Plan {
             moves: AtomicU64::new(0),
             orphans: Mutex::default(),
         }
+    }
+
+    /// The same, with another size from which on a collection is seen in steps.
+    #[must_use]
+    pub fn with_large_bytes(self, large_bytes: usize) -> Self {
+        Self { large_bytes, ..self }
+    }
+
+    /// The size from which on a collection is seen in steps.
+    pub(super) fn large_bytes(&self) -> usize {
+        self.large_bytes
     }
 
     /// Gives the snapshot up: nothing more is written, but entries are marked to the end.

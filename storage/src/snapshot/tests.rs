@@ -133,8 +133,7 @@ impl Taking {
 
     /// Begins one for which collections of at least so many bytes are large.
     pub fn begin_with(fixture: &mut Fixture, format: Format, large_bytes: usize) -> Self {
-        let mut plan = Plan::new(format, None, true, &fixture.layout.hasher);
-        plan.large_bytes = large_bytes;
+        let plan = Plan::new(format, None, true, &fixture.layout.hasher).with_large_bytes(large_bytes);
         let plan = Arc::new(plan);
         let origin = Origin { version: "8.2.3", created_s: 0, used_memory_bytes: 0, is_aof_base: false };
         let mut hints = Vec::new();

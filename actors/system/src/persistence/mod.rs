@@ -26,6 +26,7 @@ use crate::commands::pause::Paused;
 use crate::log::Mode;
 use crate::node::{Node, mode_of};
 use crate::shard::{HeldShards, hold_all};
+use simurgh_kernel::rehearsal;
 use simurgh_kernel::sync::{Notify, oneshot};
 use simurgh_kernel::time;
 use simurgh_storage::Shards;
@@ -147,7 +148,12 @@ impl Node {
         let (now_ms, policy) = (time::wall_ms(), live.config.max_memory_policy);
         let keeps_access = policy.is_lfu() || policy.is_lru();
         let access = keeps_access.then_some((live.storage.access, now_ms));
-        let plan = Arc::new(Plan::new(format, access, live.config.rdb_compression, &self.layout.hasher));
+        let mut plan = Plan::new(format, access, live.config.rdb_compression, &self.layout.hasher);
+        if rehearsal::is_on() {
+            // Simulated collections are small.
+            plan = plan.with_large_bytes(0);
+        }
+        let plan = Arc::new(plan);
         let hints = self.hints(shards);
         for index in 0..self.layout.shards {
             shards.shard(index).begin_snapshot(&plan);

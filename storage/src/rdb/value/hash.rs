@@ -132,8 +132,19 @@ pub(super) fn write_front(out: &mut Vec<u8>, hash: &Hash) {
 }
 
 impl Saved for Field {
+    const COMMAND: &'static [u8] = b"HSET";
+
     fn save(field: FieldRef<'_>, form: &Form, out: &mut Sink<'_>) {
         write_row(out, Row::from(field), form.soonest);
+    }
+
+    fn words(field: FieldRef<'_>, with: &mut dyn FnMut(&[u8])) {
+        with(field.field());
+        with(field.value());
+    }
+
+    fn expires_at(field: FieldRef<'_>) -> Option<i64> {
+        field.expires_at()
     }
 }
 

@@ -51,7 +51,13 @@ pub(super) fn write(out: &mut Sink<'_>, set: &Set) {
 }
 
 impl Saved for Member {
+    const COMMAND: &'static [u8] = b"SADD";
+
     fn save(member: &[u8], _form: &Form, out: &mut Sink<'_>) {
         out.string(member);
+    }
+
+    fn words(member: &[u8], with: &mut dyn FnMut(&[u8])) {
+        with(member);
     }
 }

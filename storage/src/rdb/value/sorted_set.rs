@@ -8,7 +8,7 @@ use crate::rdb::string::{Sink, read_string};
 use crate::scored::{Scored, ScoredRef};
 use crate::snapshot::{Form, Saved};
 use crate::sorted_set::{Limits, SortedSet};
-use simurgh_protocol::number::parse_f64;
+use simurgh_protocol::number::{format_f64, parse_f64};
 
 /// Where the length of an old score's text would stand.
 const NOT_A_NUMBER: u8 = 253;
@@ -90,8 +90,15 @@ fn write_member(out: &mut Sink<'_>, member: &[u8], score: f64) {
 }
 
 impl Saved for Scored {
+    const COMMAND: &'static [u8] = b"ZADD";
+
     fn save(found: ScoredRef<'_>, _form: &Form, out: &mut Sink<'_>) {
         write_member(out, found.member(), found.score());
+    }
+
+    fn words(found: ScoredRef<'_>, with: &mut dyn FnMut(&[u8])) {
+        with(format_f64(found.score()).as_bytes());
+        with(found.member());
     }
 
     fn is_passed(found: ScoredRef<'_>, form: &Form) -> bool {
