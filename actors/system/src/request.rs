@@ -8,7 +8,7 @@ use crate::commands::runs_script;
 use simurgh_kernel::mailbox::GATE;
 use simurgh_protocol::Args;
 use simurgh_protocol::command::{
-    BeginSearch, Command, CommandSpec, DataCommand, KeyRange, Lookup, Shards, keys, lookup,
+    BeginSearch, Command, CommandSpec, DataCommand, KeyRange, Lookup, Shards, each_key, lookup,
 };
 use simurgh_protocol::resp::{Limits, Progress, ProtocolError, Range, Request, RequestParser};
 use simurgh_storage::Layout;
@@ -355,12 +355,12 @@ fn shards_of_specs(spec: &CommandSpec, args: &Args<'_>, layout: &Layout) -> u64 
             BeginSearch::Unknown => return all(layout),
         }
     }
-    match keys(spec, args) {
-        Ok(keys) if !keys.is_empty() => {
-            keys.iter().fold(0, |shards, key| shards | 1 << layout.shard_of(&layout.hasher.key(args.at(key.index))))
-        }
+    let mut shards = 0;
+    let found = each_key(spec, args, |key| shards |= 1 << layout.shard_of(&layout.hasher.key(args.at(key.index))));
+    match found {
+        Ok(()) if shards != 0 => shards,
         // The handler has the better error text, but may look at a key before it comes to that.
-        Ok(_) | Err(_) => all(layout),
+        Ok(()) | Err(_) => all(layout),
     }
 }
 

@@ -56,6 +56,12 @@ impl CommandSpec {
 /// All keys of a request that has the right number of words, in the order of the key specs.
 pub fn keys(spec: &CommandSpec, args: &Args<'_>) -> Result<Vec<KeyPosition>, InvalidKeys> {
     let mut found = Vec::new();
+    each_key(spec, args, |key| found.push(key))?;
+    Ok(found)
+}
+
+/// [`keys`], one by one. What came before an error are no keys.
+pub fn each_key(spec: &CommandSpec, args: &Args<'_>, mut with: impl FnMut(KeyPosition)) -> Result<(), InvalidKeys> {
     for key_spec in spec.keys {
         if key_spec.flags.contains(KeyFlags::NOT_KEY) {
             continue;
@@ -68,12 +74,13 @@ pub fn keys(spec: &CommandSpec, args: &Args<'_>) -> Result<Vec<KeyPosition>, Inv
         }
         let step = usize::try_from(step).map_err(|_| InvalidKeys)?.max(1);
         let words = (position(first)?..=position(last)?).step_by(step);
-        found.extend(words.map(|index| KeyPosition { index, flags }));
+        words.for_each(|index| with(KeyPosition { index, flags }));
     }
     if spec.command == Some(Command::Data(DataCommand::Sort)) {
-        found.extend(sort_destination(args).map(|index| KeyPosition { index, flags: KeyFlags::OW | KeyFlags::UPDATE }));
+        let flags = KeyFlags::OW | KeyFlags::UPDATE;
+        sort_destination(args).into_iter().for_each(|index| with(KeyPosition { index, flags }));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Where SORT stores: the key behind the last `STORE` that is not another option's value.

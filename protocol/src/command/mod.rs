@@ -18,7 +18,7 @@ mod table;
 
 pub use error::{TableError, check_arity};
 pub use flags::{Categories, CommandFlags, KeyFlags};
-pub use keys::{InvalidKeys, KeyPosition, keys};
+pub use keys::{InvalidKeys, KeyPosition, each_key, keys};
 pub use spec::{Argument, BeginSearch, CommandDocs, CommandSpec, FindKeys, KeyRange, KeySpec, Shards};
 pub use table::{
     Command, ConnectionCommand, DataCommand, Lookup, ServerCommand, lookup, lookup_full_name, resolve, top_level,

@@ -18,15 +18,22 @@ pub(super) fn format_g(value: f64, precision: usize) -> String {
     without_zeros(&format!("{value:.places$}")).to_owned()
 }
 
+/// Whole numbers below this are written as such; from here on as others are.
+const WHOLE: f64 = 4_611_686_018_427_387_904.0;
+
+/// Appends a number as a command is given it.
+pub(super) fn push_argument(out: &mut Vec<u8>, value: f64) {
+    if value.fract() == 0.0 && value.abs() < WHOLE {
+        out.extend_from_slice(itoa::Buffer::new().format(value as i64).as_bytes());
+    } else {
+        out.extend_from_slice(format_argument(value).as_bytes());
+    }
+}
+
 /// A number as a command is given it: in as few digits as tell it from its neighbours, written as Redis's `fpconv` does.
-pub(super) fn format_argument(value: f64) -> String {
-    /// From here on whole numbers are written as others are.
-    const WHOLE: f64 = 4_611_686_018_427_387_904.0;
+fn format_argument(value: f64) -> String {
     if !value.is_finite() {
         return format_g(value, 17);
-    }
-    if value.fract() == 0.0 && value.abs() < WHOLE {
-        return (value as i64).to_string();
     }
     let scientific = format!("{:e}", value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -143,7 +150,9 @@ mod tests {
             (5e-324, "5e-324"),
             (f64::NEG_INFINITY, "-inf"),
         ] {
-            assert_eq!(format_argument(value), text);
+            let mut written = Vec::new();
+            push_argument(&mut written, value);
+            assert_eq!(String::from_utf8_lossy(&written), text);
         }
     }
 

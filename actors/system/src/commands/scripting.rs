@@ -7,8 +7,12 @@ use simurgh_protocol::number::parse_i64;
 use simurgh_protocol::{Args, CommandError};
 use simurgh_scripting::{Callable, DIGEST_LENGTH, Script, ScriptEngine, ScriptFlags, sha1_hex};
 use simurgh_storage::Shards;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// So many keys and arguments together need no memory.
+const FEW_WORDS: usize = 8;
 
 const NO_SCRIPT: CommandError = CommandError::Text("NOSCRIPT No matching script. Please use EVAL.");
 
@@ -85,9 +89,10 @@ fn show_monitors(client: &mut Client, args: &Args<'_>, is_ro: bool, is_kept: boo
 }
 
 /// A digest as it is kept: in small letters.
-pub(crate) fn digest_of(word: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(word).ok()?;
-    (text.len() == DIGEST_LENGTH).then(|| text.to_ascii_lowercase())
+pub(crate) fn digest_of(word: &[u8]) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(word).ok().filter(|text| text.len() == DIGEST_LENGTH)?;
+    let is_small = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+    Some(if is_small { Cow::Borrowed(text) } else { Cow::Owned(text.to_ascii_lowercase()) })
 }
 
 /// Reads a script that is not kept yet.
@@ -129,7 +134,12 @@ fn run(
     is_ro: bool,
 ) -> Result<(), CommandError> {
     let rules = rules(client, script.flags, is_ro)?;
+    let callable = Callable::Script { digest, script };
+    let mut few: [&[u8]; FEW_WORDS] = [&[]; FEW_WORDS];
+    if let Some(words) = few.get_mut(..args.len() - 3) {
+        words.iter_mut().zip(args.from(3)).for_each(|(to, word)| *to = word);
+        return execute(client, shards, callable, words.split_at(key_count), rules);
+    }
     let words: Vec<&[u8]> = args.from(3).collect();
-    let (keys, rest) = words.split_at(key_count);
-    execute(client, shards, Callable::Script { digest, script }, (keys, rest), rules)
+    execute(client, shards, callable, words.split_at(key_count), rules)
 }

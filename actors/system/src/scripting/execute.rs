@@ -3,7 +3,7 @@
 
 use super::{Engines, FunctionCall, Rules, ScriptHost, Watcher, with_engine};
 use crate::client::Client;
-use simurgh_protocol::{CommandError, Reply};
+use simurgh_protocol::CommandError;
 use simurgh_scripting::{Callable, Host, Run, ScriptEngine};
 use simurgh_storage::Shards;
 use std::rc::Rc;
@@ -28,7 +28,8 @@ pub(crate) fn execute(
     let watcher = Rc::new(Watcher::new(client, call, shards.held()));
     let seed = client.with_context(shards, None, |cx| cx.random.next_u64()) as u32;
     let run = Run { callable, keys, args, seed, watch: watcher.clone() };
-    let mut reply = Reply::new(client.reply.protocol());
+    // The script's reply goes where the client's stand; its commands have the engine's buffer.
+    let mut reply = std::mem::take(&mut client.reply);
     let (executing, database) = (client.executing, client.database);
     if executing.is_none() {
         client.effects().begin_transaction();
@@ -48,11 +49,13 @@ pub(crate) fn execute(
         if let Err(fault) = ended
             && !restarts
         {
+            let written = reply.len();
             reply.error_bytes(&fault.text);
-            host.note_error(reply.bytes(), fault.of_command);
+            host.note_error(&reply.bytes()[written..], fault.of_command);
         }
         Ok(())
     });
+    client.reply = reply;
     client.in_script = in_script;
     (client.executing, client.database) = (executing, database);
     if executing.is_none() {
@@ -62,7 +65,5 @@ pub(crate) fn execute(
     if restarts {
         return Ok(());
     }
-    outcome?;
-    client.reply.buffer().extend_from_slice(reply.bytes());
-    Ok(())
+    outcome
 }

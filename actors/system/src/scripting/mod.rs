@@ -101,7 +101,8 @@ pub(crate) enum Engines {
 
 /// An engine, for which node it is, and as of when it knows what there is to run.
 struct Owned {
-    engine: LuaEngine,
+    /// In a place of its own: each script takes it out of the idle ones and puts it back.
+    engine: Box<LuaEngine>,
     which: Engines,
     seed: u64,
     /// Of scripts, how many times their cache was flushed; of functions, how many times libraries have gone.
@@ -159,7 +160,7 @@ fn engine(node: &Node, which: Engines) -> Result<Owned, CommandError> {
         Engines::Functions => LuaEngine::for_functions(),
     };
     let engine = engine.map_err(|why| CommandError::Owned(format!("ERR no script engine: {why}")))?;
-    Ok(Owned { engine, which, seed: node.seed, as_of })
+    Ok(Owned { engine: Box::new(engine), which, seed: node.seed, as_of })
 }
 
 /// Uses an engine of this core. A script that lets others have their turn keeps it meanwhile.

@@ -1,7 +1,7 @@
 //! `redis.call` and `redis.pcall`.
 
 use super::super::Shared;
-use super::super::number::format_argument;
+use super::super::number::push_argument;
 use super::{function, push_bytes, push_error, push_field, read};
 use crate::CallError;
 use mlua::ffi::{
@@ -56,7 +56,7 @@ impl Request {
                     self.buffer.extend_from_slice(text);
                 }
                 // SAFETY: as above.
-                LUA_TNUMBER => self.push_number(unsafe { lua_tonumber(state, index) }),
+                LUA_TNUMBER => push_argument(&mut self.buffer, unsafe { lua_tonumber(state, index) }),
                 _ => return Err(NOT_WORDS),
             }
             let length = u32::try_from(self.buffer.len() - start);
@@ -64,10 +64,6 @@ impl Request {
             self.ranges.push(Range { start, length });
         }
         Ok(Args::new(&self.buffer, &self.ranges))
-    }
-
-    fn push_number(&mut self, number: f64) {
-        self.buffer.extend_from_slice(format_argument(number).as_bytes());
     }
 }
 
