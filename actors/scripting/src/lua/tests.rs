@@ -122,7 +122,7 @@ fn errors_tell_where_they_were_raised() {
         ("local _, e = pcall(error, {err='x'}) return e", "$1 x"),
         (
             "local c = coroutine.create(function() redis.call('wrong') end) local _, e = coroutine.resume(c) return e",
-            "$12 WRONGTYPE no",
+            "-WRONGTYPE no",
         ),
         (
             "return x",

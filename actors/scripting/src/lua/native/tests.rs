@@ -127,7 +127,7 @@ fn errors_leave_nothing_behind_wherever_they_are_raised() {
             ("local f = coroutine.wrap(function() redis.call('x') end) f()", "ERR no x"),
             (
                 "local c = coroutine.create(function() redis.call('x') end) return {coroutine.resume(c)}",
-                "*2 $-1 $8 ERR no x",
+                "*2 $-1 -ERR no x",
             ),
             ("local c = coroutine.wrap(function() return redis.call('words', 'in') end) return c()", "*1 $2 in"),
             ("table.sort({1, 2, 3}, function() redis.call('x') end)", "ERR no x"),
