@@ -18,6 +18,9 @@ use crate::world::{Finding, World};
 /// How long the clients go on after the last crash, and again once everything is healed.
 const QUIET: Duration = Duration::from_millis(500);
 
+/// A life that ends at its start, or soon after, in milliseconds.
+const SHORT_MS: u64 = 50;
+
 /// How long the server may take to end when asked.
 const SHUTDOWN: Duration = Duration::from_secs(60);
 
@@ -50,7 +53,9 @@ impl Server {
         let mut random = Random::of(self.world.options.seed, "crashes");
         self.start();
         for crash in self.world.options.crashes.clone() {
-            let life_us = random.below(self.world.options.life_ms_max * 1000);
+            // Now and then it has hardly started.
+            let life_ms_max = if random.chance(4) { SHORT_MS } else { self.world.options.life_ms_max };
+            let life_us = random.below(life_ms_max * 1000);
             self.live(Duration::from_micros(life_us)).await;
             match crash {
                 Crash::Shutdown => self.shut_down().await,

@@ -104,7 +104,7 @@ impl Options {
         let mut random = Random::of(seed, "options");
         let mode = *random.pick(&[Mode::Always, Mode::Always, Mode::Write, Mode::EverySecond, Mode::No]);
         let is_node = scenario.is_node();
-        let life_ms_max = *random.pick(&[20, 200, 3000, 10_000]);
+        let life_ms_max = *random.pick(&[200, 1000, 3000, 10_000]);
         let faults = draw_faults(&mut random, is_node);
         let mut options = Self {
             seed,
@@ -117,7 +117,7 @@ impl Options {
             network: draw_network(seed, is_node),
             trouble: if is_node { Trouble::draw(seed) } else { Trouble::default() },
             threads: *random.pick(&[1, 1, 2, 3]),
-            shards: *random.pick(&[0, 1, 5]),
+            shards: *random.pick(&[0, 1, 5, 5]),
             busy: Busy { hold_us_max: *random.pick(&[0, 100, 5000]), pause_us_max: *random.pick(&[200, 20_000]) },
             operations_max: u64::MAX,
         };
@@ -133,9 +133,11 @@ impl Options {
     fn draw_crashes(&self) -> Vec<Crash> {
         let mut random = Random::of(self.seed, "ends of lives");
         // The toy knows no order to end.
-        let kinds: &[&[Crash]] = &[&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power], &Crash::USUAL];
-        let kinds = kinds[random.index(if self.scenario.is_node() { 4 } else { 3 })];
-        let mut crashes: Vec<Crash> = (0..random.between(0, 4)).map(|_| *random.pick(kinds)).collect();
+        let kinds: &[&[Crash]] =
+            &[&[Crash::Kill], &[Crash::Power], &[Crash::Kill, Crash::Power], &[Crash::Shutdown], &Crash::USUAL];
+        let kinds = kinds[random.index(if self.scenario.is_node() { 5 } else { 3 })];
+        let count = *random.pick(&[0, 1, 1, 2, 2, 3, 4]);
+        let mut crashes: Vec<Crash> = (0..count).map(|_| *random.pick(kinds)).collect();
         if self.scenario.is_node() && random.chance(40) {
             crashes.insert(random.index(crashes.len() + 1), Crash::Wipe);
         }
@@ -238,13 +240,17 @@ impl Options {
     }
 }
 
+/// A disk that is slow rather than stuck, so that much is under way whenever something happens.
+const SLOW: u64 = 6;
+
 /// The toy ends when the disk is full, so only a node meets one that fills up.
 fn draw_faults(random: &mut Random, is_node: bool) -> Faults {
     let full = if is_node { 20_000 + random.index(200_000) } else { usize::MAX };
+    let (stall_one_in, stall_ms_max) = (*random.pick(&[0, 0, 50, SLOW]), *random.pick(&[5, 100, 700, 4000]));
     let faults = Faults {
         sync_fails_one_in: *random.pick(&[0, 0, 60, 300]),
-        stall_one_in: *random.pick(&[0, 0, 50]),
-        stall_ms_max: *random.pick(&[5, 100, 700, 4000]),
+        stall_one_in,
+        stall_ms_max: stall_ms_max.min(if stall_one_in == SLOW { 100 } else { u64::MAX }),
         capacity: *random.pick(&[usize::MAX, usize::MAX, usize::MAX, full]),
         ..Faults::default()
     };

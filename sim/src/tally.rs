@@ -33,7 +33,7 @@ pub const CLASSES: [(&str, &str); 20] = [
 ];
 
 /// What the simulator itself can tell of a timeline, beside the points in the node's code.
-pub const POINTS: [&str; 14] = [
+pub const POINTS: [&str; 15] = [
     "a crash inside recovery",
     "a crash inside recovery inside recovery",
     "the power went during a sync",
@@ -47,6 +47,7 @@ pub const POINTS: [&str; 14] = [
     "an expired key was looked at after the clock stepped back",
     "a wait ended with nothing",
     "a transaction met a changed watch",
+    "a script was killed",
     "a reader waited for output of over a megabyte",
 ];
 

@@ -100,6 +100,12 @@ impl Effects {
         self.close_group();
     }
 
+    /// Whether the transaction under way has changed something: the rest of it belongs to that.
+    #[must_use]
+    pub fn is_halfway(&self) -> bool {
+        self.in_transaction && self.group.is_some_and(|group| self.records > group.records)
+    }
+
     fn open_group(&mut self) {
         self.group = Some(Group { bytes: self.bytes.len(), records: self.records });
     }
@@ -289,9 +295,11 @@ mod tests {
         for database in [1, 2] {
             effects.begin();
             effects.change();
+            assert_eq!(effects.is_halfway(), database == 2);
             effects.finish(database, Some(b"X "), std::iter::empty());
         }
         effects.end_transaction();
+        assert!(!effects.is_halfway());
         assert_eq!(text(&effects), [(1, "*1 $5 MULTI X ".to_owned()), (2, "X *1 $4 EXEC ".to_owned())]);
     }
 }

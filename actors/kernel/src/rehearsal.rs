@@ -50,11 +50,21 @@ pub enum Mistake {
     UnboundedOutput,
     /// A push is dropped now and then.
     LostPush,
+    /// What a script changed is logged without what holds it together.
+    SplitScript,
+    /// A script that has changed data begins again for want of a shard.
+    RepeatedScript,
+    /// A script is killed although it has changed data.
+    KilledWriter,
+    /// A script in the middle of its changes is ended by a shutdown.
+    HalfAtShutdown,
+    /// Libraries of functions are not logged.
+    UnloggedLibrary,
 }
 
 impl Mistake {
     /// Each with the word that names it.
-    pub const ALL: [(Self, &'static str); 22] = [
+    pub const ALL: [(Self, &'static str); 27] = [
         (Self::EarlyReply, "early-reply"),
         (Self::UnheldRead, "unheld-read"),
         (Self::EndAnnounced, "end-announced"),
@@ -77,6 +87,11 @@ impl Mistake {
         (Self::MixedReplies, "mixed-replies"),
         (Self::UnboundedOutput, "unbounded-output"),
         (Self::LostPush, "lost-push"),
+        (Self::SplitScript, "split-script"),
+        (Self::RepeatedScript, "repeated-script"),
+        (Self::KilledWriter, "killed-writer"),
+        (Self::HalfAtShutdown, "half-at-shutdown"),
+        (Self::UnloggedLibrary, "unlogged-library"),
     ];
 }
 
@@ -105,11 +120,19 @@ pub enum Point {
     OutputLimit,
     /// A reply waited for the log longer than its connection lived.
     UnsentReply,
+    /// A script let others have their turn.
+    ScriptTurn,
+    /// A script began again with all shards, because one that it had not named was busy.
+    ScriptAgain,
+    /// A script that had changed data waited for a shard that it had not named.
+    ScriptWait,
+    /// A script borrowed shards of who waited for its own.
+    ScriptLoan,
 }
 
 impl Point {
     /// Each with what it says of a timeline.
-    pub const ALL: [(Self, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str); 15] = [
         (Self::TornTail, "recovery cut a torn tail"),
         (Self::Settled, "recovery wrote again what was not known to be synced"),
         (Self::SyncErrorInGroupCommit, "a sync failed while more had queued behind it"),
@@ -121,6 +144,10 @@ impl Point {
         (Self::OutputPause, "a slow reader's requests had to wait"),
         (Self::OutputLimit, "a client was cut by its output limit"),
         (Self::UnsentReply, "a connection ended with replies that waited for the log"),
+        (Self::ScriptTurn, "a script let others have their turn"),
+        (Self::ScriptAgain, "a script began again with all shards"),
+        (Self::ScriptWait, "a script waited for a shard that it had not named"),
+        (Self::ScriptLoan, "a script borrowed a shard"),
     ];
 }
 

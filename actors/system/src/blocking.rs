@@ -12,7 +12,6 @@ use crate::client::Client;
 use crate::clients::{ClientShared, ConnectionMessage};
 use crate::node::Node;
 use crate::shard::HeldShards;
-use simurgh_kernel::core;
 use simurgh_kernel::mailbox::Held;
 use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::time;
@@ -280,13 +279,13 @@ impl Node {
     /// Takes a waiter whose wait has ended out of the queues of its keys. It may have been told to try again, and others stay behind
     /// it until it has: the next of them is told instead.
     pub(crate) async fn forget_waiter(&self, waiter: &Waiter) {
-        let shards = shards_of_keys(self, waiter);
+        let (shards, mut tries) = (shards_of_keys(self, waiter), 0);
         loop {
             if let Some(mut held) = self.shards.try_hold(shards) {
                 leave_queues(self, waiter, &mut HeldShards(&mut held));
                 return self.tell_next(waiter, &mut HeldShards(&mut held));
             }
-            core::yield_now().await;
+            crate::shard::wait(&mut tries).await;
         }
     }
 

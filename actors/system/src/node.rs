@@ -345,11 +345,12 @@ impl Node {
         if shards == 0 {
             return;
         }
+        let mut tries = 0;
         loop {
             if let Some(mut held) = self.shards.try_hold(shards) {
                 return client.watch.end(&self.layout, &mut crate::shard::HeldShards(&mut held));
             }
-            core::yield_now().await;
+            crate::shard::wait(&mut tries).await;
         }
     }
 

@@ -67,7 +67,8 @@ pub(crate) async fn hold_all(node: &Node) -> Held<'_, Shard, Client> {
     held
 }
 
-async fn wait(tries: &mut u32) {
+/// Until the next of these tries, which are few at once: a script may hold a shard for long.
+pub(crate) async fn wait(tries: &mut u32) {
     *tries += 1;
     if *tries < TURNS { yield_now().await } else { time::sleep(REST).await }
 }

@@ -10,7 +10,8 @@ use crate::client::{Client, number};
 use crate::random::Random;
 use crate::world::{Finding, World};
 
-const ACCOUNTS: [&str; 4] = ["account:a", "account:b", "account:c", "account:d"];
+/// Between them.
+pub const ACCOUNTS: [&str; 4] = ["account:a", "account:b", "account:c", "account:d"];
 
 /// Runs one client until the world stops.
 pub async fn run(world: World, index: u64) {

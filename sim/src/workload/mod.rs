@@ -7,6 +7,7 @@
 //! | [`counter`] | INCR of one key | no number twice, none lost |
 //! | [`swap`] | the same by WATCH, GET and a SET in MULTI | no number twice, none lost |
 //! | [`bank`] | transfers in MULTI/EXEC | the sum never changes |
+//! | [`scripts`] | the same by scripts and functions, some of them long, and killed | the sum never changes, promised libraries are there |
 //! | [`expiry`] | keys with a time to live | none gone early, none there late, the moment never moves, what died stays dead |
 //! | [`queue`] | items pushed to lists, waited for and taken or moved | each taken once, in order, by who came first; none lost |
 //! | [`kinds`] | changes of a client's own keys of every type, in and out of MULTI | a prefix of the changes is there |
@@ -32,6 +33,7 @@ pub mod pubsub;
 pub mod queue;
 pub mod register;
 pub mod rewriter;
+pub mod scripts;
 pub mod slow;
 pub mod swap;
 pub mod tracking;
@@ -122,6 +124,13 @@ pub const ALL: &[Workload] = &[
         run: |world, _, index| Box::pin(bank::run(world, index)),
     },
     Workload {
+        name: "teller",
+        group: "scripts",
+        draw: |random| *random.pick(&[0, 0, 1, 2, 3]),
+        is_for_toy: false,
+        run: |world, _, index| Box::pin(scripts::run(world, index)),
+    },
+    Workload {
         name: "expiry",
         group: "expiry",
         draw: |random| random.between(0, 2),
@@ -131,14 +140,14 @@ pub const ALL: &[Workload] = &[
     Workload {
         name: "producer",
         group: "queue",
-        draw: |random| if random.chance(2) { random.between(1, 2) } else { 0 },
+        draw: |random| if random.chance(3) { 0 } else { random.between(1, 2) },
         is_for_toy: true,
         run: |world, histories, index| Box::pin(queue::produce(world, histories.queues.clone(), index)),
     },
     Workload {
         name: "consumer",
         group: "queue",
-        draw: |random| if random.chance(2) { random.between(2, 5) } else { 0 },
+        draw: |random| if random.chance(3) { 0 } else { random.between(2, 5) },
         is_for_toy: true,
         run: |world, histories, index| Box::pin(queue::consume(world, histories.queues.clone(), index)),
     },

@@ -50,6 +50,8 @@ pub async fn produce(world: World, book: Book, index: u64) {
     let mut random = Random::of(world.options.seed, &name);
     let mut client = Client::new(world.address);
     let mut next_item = index * 1_000_000 + 1;
+    // In some timelines nothing comes for so long that who was forgotten is not found again by what comes next.
+    let is_slow = Random::of(world.options.seed, "pace of producers").chance(2);
     while !world.is_stopping() {
         let done = if client.is_connected() {
             push(&world, &book, &name, &mut client, &mut random, &mut next_item).await
@@ -61,7 +63,9 @@ pub async fn produce(world: World, book: Book, index: u64) {
         }
         think(&mut random).await;
         // Seldom enough that consumers wait.
-        if random.chance(4) {
+        if is_slow {
+            time::sleep(Duration::from_millis(random.below(2500))).await;
+        } else if random.chance(4) {
             time::sleep(Duration::from_millis(random.below(300))).await;
         }
     }
@@ -138,7 +142,7 @@ pub async fn consume(world: World, book: Book, index: u64) {
 impl Consumer {
     async fn take(&mut self, favours_first: bool) -> io::Result<()> {
         let only_first = if favours_first { !self.random.chance(4) } else { self.random.chance(4) };
-        let timeout_ms = *self.random.pick(&[20, 400, 2500]);
+        let timeout_ms = *self.random.pick(&[20, 1000, 2500]);
         let is_node = self.world.options.scenario.is_node();
         let (queues, is_move) = match (only_first, self.random.index(if is_node { 4 } else { 3 })) {
             (true, _) => (vec![0], false),

@@ -7,6 +7,7 @@ use super::scripting::rules;
 use crate::client::Client;
 use crate::node::Node;
 use crate::scripting::{Collision, Kind, Libraries, LibraryError, NotKilled, Patience, Policy, execute, register};
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_protocol::command::replies::help as write_help;
 use simurgh_protocol::command::{Command, ConnectionCommand, check_arity};
 use simurgh_protocol::number::parse_i64;
@@ -97,6 +98,9 @@ fn call(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards, is_ro: bo
 
 /// Notes a change of the libraries, which is logged as it was sent.
 fn changed(client: &mut Client, args: &Args<'_>) {
+    if has(Mistake::UnloggedLibrary) {
+        return;
+    }
     let database = client.database;
     let effects = client.effects();
     effects.begin();

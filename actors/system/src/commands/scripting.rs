@@ -116,7 +116,7 @@ pub(crate) fn rules(client: &Client, flags: ScriptFlags, is_ro: bool) -> Result<
     if is_ro && !flags.no_writes {
         return Err(CommandError::Text("ERR Can not execute a script with write flag using *_ro command."));
     }
-    if !flags.no_writes && client.node.log.refuses() {
+    if !flags.no_writes && client.is_refused_by_log() {
         let why = client.node.log.refusal().unwrap_or_default();
         return Err(CommandError::Owned(format!("MISCONF Errors writing to the AOF file: {why}")));
     }

@@ -3,6 +3,7 @@
 
 use super::{Engines, FunctionCall, Rules, ScriptHost, Watcher, with_engine};
 use crate::client::Client;
+use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_protocol::CommandError;
 use simurgh_scripting::{Callable, Host, Run, ScriptEngine};
 use simurgh_storage::Shards;
@@ -31,7 +32,8 @@ pub(crate) fn execute(
     // The script's reply goes where the client's stand; its commands have the engine's buffer.
     let mut reply = std::mem::take(&mut client.reply);
     let (executing, database) = (client.executing, client.database);
-    if executing.is_none() {
+    let is_one = executing.is_none() && !has(Mistake::SplitScript);
+    if is_one {
         client.effects().begin_transaction();
     }
     client.executing = Some(executing.unwrap_or(0));
@@ -58,7 +60,7 @@ pub(crate) fn execute(
     client.reply = reply;
     client.in_script = in_script;
     (client.executing, client.database) = (executing, database);
-    if executing.is_none() {
+    if is_one {
         client.effects().end_transaction();
     }
     client.restarts = restarts;

@@ -75,7 +75,7 @@ impl<'a> ScriptHost<'a> {
         if self.rules.reads_only && crate::admission::may_write(command) {
             return Some(READ_ONLY.into());
         }
-        if flags.contains(CommandFlags::WRITE) && node.log.refuses() {
+        if flags.contains(CommandFlags::WRITE) && self.client.is_refused_by_log() {
             let why = node.log.refusal().unwrap_or_default();
             return Some(format!("MISCONF Errors writing to the AOF file: {why}").into());
         }

@@ -8,6 +8,7 @@
 
 use super::ScriptHost;
 use simurgh_kernel::fiber;
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_scripting::CallError;
 
 impl ScriptHost<'_> {
@@ -17,11 +18,13 @@ impl ScriptHost<'_> {
         if self.shards.try_take(lacking, false) {
             return self.reached();
         }
-        if !self.has_acted {
+        if !self.has_acted || has(Mistake::RepeatedScript) {
+            reached(Point::ScriptAgain);
             self.restarts = true;
             return Err(CallError::Ends);
         }
         while !self.shards.try_take(lacking, true) {
+            reached(Point::ScriptWait);
             if !fiber::is_inside() {
                 return Err(
                     "ERR a key that the script has not declared is in use, and there is no memory to wait".into()
@@ -33,7 +36,11 @@ impl ScriptHost<'_> {
     }
 
     fn reached(&mut self) -> Result<(), CallError> {
-        self.watcher.note_held(self.shards.held(), self.shards.borrowed());
+        let borrowed = self.shards.borrowed();
+        if borrowed != 0 {
+            reached(Point::ScriptLoan);
+        }
+        self.watcher.note_held(self.shards.held(), borrowed);
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 use crate::client::Client;
 use crate::node::Node;
 use crate::request::Prepared;
+use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::{fiber, time};
 use simurgh_protocol::CommandError;
 use simurgh_protocol::command::{Command, CommandFlags, Lookup};
@@ -180,7 +181,7 @@ impl Running {
                 if failure == NotKilled::NotBusy && script.is_slow() {
                     failure = NotKilled::OtherKind(script.kind());
                 }
-            } else if script.has_written() {
+            } else if script.has_written() && !has(Mistake::KilledWriter) {
                 failure = NotKilled::HasWritten;
             } else {
                 script.is_killed.store(true, Ordering::Release);
@@ -278,6 +279,7 @@ impl Watcher {
             self.node.scripting.running.begin(&long);
             long
         });
+        reached(Point::ScriptTurn);
         if !fiber::suspend() {
             self.node.scripting.running.look(long);
         }
