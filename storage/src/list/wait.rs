@@ -45,8 +45,8 @@ fn wait(cx: &mut Context<'_>, args: &Args<'_>, keys: std::ops::Range<usize>, dea
 
 /// `BLMPOP timeout numkeys key [key ...] LEFT | RIGHT [COUNT count]`: LMPOP's answer, or null when the time is over.
 pub fn blmpop(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    let deadline_ms = deadline_of_seconds(args.at(1), cx.now_ms)?;
     let several = Several::parse(args, 2)?;
+    let deadline_ms = deadline_of_seconds(args.at(1), cx.now_ms)?;
     let keys = 3..several.end_of_keys;
     if !pop_first_of(cx, args, keys.clone(), &several)? {
         wait(cx, args, keys, deadline_ms, Null::Array);

@@ -201,8 +201,8 @@ pub fn zmpop(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> 
 
 /// `BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]`: ZMPOP, waiting for a sorted set.
 pub fn bzmpop(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandError> {
-    let deadline_ms = deadline_of_seconds(args.at(1), cx.now_ms)?;
     let several = Several::parse(args, 2)?;
+    let deadline_ms = deadline_of_seconds(args.at(1), cx.now_ms)?;
     if !several.serve(cx, args)? {
         wait(cx, args, several.keys, deadline_ms);
     }
