@@ -118,9 +118,9 @@ impl Context<'_> {
 pub enum WaiterState {
     /// It waits.
     Waiting = 0,
-    /// Somebody runs its command.
+    /// Somebody runs its command, and then either answers or lets it wait on.
     Served = 1,
-    /// Its time is over, its client has gone, or somebody else ended its wait.
+    /// It was answered, its time is over, its client has gone, or somebody else ended its wait.
     Ended = 2,
 }
 
@@ -199,6 +199,20 @@ impl Waiter {
         }
     }
 
+    /// Ends the wait from outside; whether there was one to end. Who runs its command at this moment decides first, and may find that
+    /// it has to wait on: then it is ended all the same. That takes as long as one command.
+    pub fn end(&self) -> bool {
+        loop {
+            if self.turn(WaiterState::Waiting, WaiterState::Ended) {
+                return true;
+            }
+            if self.state() != WaiterState::Served {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     /// Moves it on; whether it was in `from`.
     pub fn turn(&self, from: WaiterState, to: WaiterState) -> bool {
         self.state.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -269,6 +283,31 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn waiter() -> Waiter {
+        let terms = Terms { client: 1, database: 0, protocol: Protocol::Resp2, no_touch: false, shards: 1 };
+        let block = Block { keys: Vec::new(), awaits: Awaits::List, deadline_ms: None, words: None };
+        Waiter::new(terms, DataCommand::Blpop, &Args::new(b"", &[]), block)
+    }
+
+    /// Its command runs elsewhere when CLIENT UNBLOCK comes.
+    fn ended_while_served(outcome: WaiterState) -> bool {
+        let waiter = waiter();
+        assert!(waiter.turn(WaiterState::Waiting, WaiterState::Served));
+        std::thread::scope(|scope| {
+            let ends = scope.spawn(|| waiter.end());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!ends.is_finished(), "it is not known yet");
+            assert!(waiter.turn(WaiterState::Served, outcome));
+            ends.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_after_a_try_is_ended_by_who_came_meanwhile() {
+        assert!(ended_while_served(WaiterState::Waiting));
+        assert!(!ended_while_served(WaiterState::Ended));
+    }
 
     /// Redis 8.2.3 answered so.
     #[test]

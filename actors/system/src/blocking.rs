@@ -59,7 +59,7 @@ impl ClientShared {
     /// Ends the client's wait; whether it waited.
     pub(crate) fn stop_wait(&self) -> bool {
         let waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        waiter.is_some_and(|waiter| waiter.turn(WaiterState::Waiting, WaiterState::Ended))
+        waiter.is_some_and(|waiter| waiter.end())
     }
 
     /// Ends the client's wait for others; whether it waited.
@@ -197,6 +197,7 @@ impl Client {
             self.tell(waiter, ConnectionMessage::Look);
             return None;
         }
+        waiter.turn(WaiterState::Served, WaiterState::Ended);
         leave_queues(&self.node, waiter, &mut shards);
         self.note_if_slow(waiter, micros);
         if !succeeded {
