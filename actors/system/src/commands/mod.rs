@@ -18,6 +18,7 @@ pub mod info;
 pub mod latency;
 pub mod lolwut;
 pub mod memory;
+pub mod module;
 pub mod monitor;
 pub mod pause;
 pub mod persistence;
