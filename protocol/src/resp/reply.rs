@@ -93,6 +93,12 @@ impl Reply {
         self.line(text.as_bytes());
     }
 
+    /// A status line whose bytes may be no UTF-8.
+    pub fn simple_bytes(&mut self, text: &[u8]) {
+        self.out.push(b'+');
+        self.line(text);
+    }
+
     /// An error line. `text` begins with its code, as in `ERR syntax error`.
     pub fn error(&mut self, text: impl std::fmt::Display) {
         self.out.push(b'-');

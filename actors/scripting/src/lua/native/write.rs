@@ -89,10 +89,7 @@ unsafe fn write_table(state: *mut lua_State, table: c_int, reply: &mut Reply, sh
         }
         lua_pop(state, 1);
         if field(state, table, Upvalue::Ok) == LUA_TSTRING {
-            let from = reply.len();
-            reply.error_bytes(line(state, -1));
-            reply.buffer()[from] = b'+';
-            return;
+            return reply.simple_bytes(line(state, -1));
         }
         lua_pop(state, 1);
         if field(state, table, Upvalue::Double) == LUA_TNUMBER {
