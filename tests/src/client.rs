@@ -75,6 +75,22 @@ impl Client {
         }
     }
 
+    /// Whether a reply has begun to come, or comes in this time. A closed connection has one: that it is closed.
+    pub fn has_reply(&mut self, patience: Duration) -> Result<bool> {
+        if !self.unread.is_empty() {
+            return Ok(true);
+        }
+        self.stream.set_read_timeout(Some(patience))?;
+        let mut byte = [0; 1];
+        let peeked = self.stream.peek(&mut byte);
+        self.stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        match peeked {
+            Ok(_) => Ok(true),
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn fill(&mut self) -> Result<bool> {
         let mut chunk = [0; 65536];
         match self.stream.read(&mut chunk) {

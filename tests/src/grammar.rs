@@ -9,14 +9,19 @@
 //! [`GROUPS`]. [`Grammar::key_of`] gives keys that mostly hold the group's own type.
 
 mod bitmap;
+mod blocking;
 mod commands;
 mod geo;
 mod hash;
 mod hyperloglog;
+mod introspection;
 mod list;
+mod listening;
+mod script;
 mod set;
 mod sorted_set;
 mod stream;
+mod valkey;
 
 use crate::random::Random;
 use crate::vocabulary::{FLOATS, INTEGERS, KEYS, NOT_FLOATS, NOT_INTEGERS, PATTERNS, SPANS_OVER};
@@ -50,7 +55,28 @@ pub enum Operation {
         /// Whose value.
         key: Vec<u8>,
     },
+    /// Clients of their own wait, one after the other; another acts; those that wait still are unblocked.
+    Wake {
+        /// Which client would have acted.
+        client: usize,
+        /// What waits, each for a client of its own.
+        waiting: Vec<Words>,
+        /// What one more client does.
+        actions: Vec<Words>,
+    },
+    /// A client of its own asks to be told; another acts; all that the first is sent is compared.
+    Listen {
+        /// Which client would have acted.
+        client: usize,
+        /// What the first asks.
+        listener: Vec<Words>,
+        /// What another does.
+        actions: Vec<Words>,
+    },
 }
+
+/// A command and its arguments.
+pub type Words = Vec<Vec<u8>>;
 
 /// How two replies are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +112,9 @@ impl Operation {
         match self {
             Operation::Command { client, .. }
             | Operation::ScanAll { client, .. }
-            | Operation::Exchange { client, .. } => *client,
+            | Operation::Exchange { client, .. }
+            | Operation::Wake { client, .. }
+            | Operation::Listen { client, .. } => *client,
         }
     }
 }
@@ -107,8 +135,6 @@ struct Grammar {
     next: Option<Words>,
 }
 
-type Words = Vec<Vec<u8>>;
-
 /// Makes a random command of a group, well formed or nearly so.
 type Make = fn(&mut Grammar) -> (Words, Compare);
 
@@ -127,6 +153,10 @@ const GROUPS: &[(u64, Make)] = &[
     (70, Grammar::stream),
     (80, Grammar::sorted_set),
     (40, Grammar::geo),
+    (50, Grammar::script),
+    (12, Grammar::published),
+    (16, Grammar::introspection),
+    (6, Grammar::waiting_briefly),
 ];
 
 impl Grammar {
@@ -144,13 +174,20 @@ impl Grammar {
                 _ => Operation::ScanAll { client, options: self.scan_options() },
             };
         }
+        if self.dialect != Dialect::Redis810 && self.random.one_in(80) {
+            return if self.random.one_in(2) { self.woken() } else { self.listened_to() };
+        }
         let (mut arguments, mut compare) = self.command();
         if self.queueing[client] && compare != Compare::Bytes {
             (arguments, _) = (vec![b"GET".to_vec(), self.key()], ());
             return self.finish(client, arguments, Compare::Bytes);
         }
-        if self.random.one_in(40) && !is_transaction(&arguments[0]) && !is_delicate(&arguments[0]) {
+        if self.random.one_in(40) && !is_transaction(&arguments[0]) && !is_delicate(&arguments) {
+            let whole = arguments.clone();
             self.damage(&mut arguments);
+            if self.dialect == Dialect::Valkey91 && !valkey::agrees(&arguments, self.queueing[client]) {
+                arguments = whole;
+            }
             if compare == Compare::AnyOrder && arguments[0].ends_with(b"RANDFIELD") {
                 // Perhaps not all fields now, but some picked at random.
                 compare = Compare::Presence;
@@ -179,11 +216,26 @@ impl Grammar {
             Dialect::Redis810 if self.random.one_in(6) => return (self.set_810(), Compare::Bytes),
             Dialect::Redis810 if self.random.one_in(6) => return (self.sorted_set_810(), Compare::Bytes),
             Dialect::Redis810 if !self.random.one_in(4) => return (self.redis_810(), Compare::Bytes),
-            Dialect::Valkey91 if self.random.one_in(3) => {
+            Dialect::Redis810 => return (self.basic(), Compare::Bytes),
+            Dialect::Valkey91 if self.random.one_in(20) => {
                 return (words(&[b"DELIFEQ", &self.key(), &self.value()]), Compare::Bytes);
             }
-            Dialect::Redis810 | Dialect::Valkey91 => return (self.basic(), Compare::Bytes),
+            Dialect::Valkey91 => {}
         }
+        self.shared()
+    }
+
+    /// A command that the oracle knows as Redis 8.2 does.
+    fn shared(&mut self) -> (Words, Compare) {
+        loop {
+            let (words, compare) = self.of_a_group();
+            if self.dialect != Dialect::Valkey91 || valkey::agrees(&words, self.queueing[self.client]) {
+                return (words, compare);
+            }
+        }
+    }
+
+    fn of_a_group(&mut self) -> (Words, Compare) {
         let mut share = self.random.below(GROUPS.iter().map(|(share, _)| share).sum());
         for (width, make) in GROUPS {
             if share < *width {
@@ -353,9 +405,31 @@ fn is_transaction(name: &[u8]) -> bool {
 }
 
 /// Whether a damaged argument may lead where the two differ on purpose: without its count a command picks, and even removes, what
-/// only chance knows; of a large index LSET in Redis takes the lowest 32 bits.
-fn is_delicate(name: &[u8]) -> bool {
-    [&b"SPOP"[..], b"SRANDMEMBER", b"ZRANDMEMBER", b"HRANDFIELD", b"LSET"].contains(&name)
+/// only chance knows; of a large index LSET in Redis takes the lowest 32 bits; in a script there may be one of those; who waits with
+/// another timeout waits for ever.
+fn is_delicate(arguments: &Words) -> bool {
+    const NAMES: [&[u8]; 13] = [
+        b"SPOP",
+        b"SRANDMEMBER",
+        b"ZRANDMEMBER",
+        b"HRANDFIELD",
+        b"LSET",
+        b"WAIT",
+        b"WAITAOF",
+        b"CLIENT",
+        b"HELLO",
+        b"QUIT",
+        b"COMMAND",
+        b"MODULE",
+        b"SHUTDOWN",
+    ];
+    let name = arguments[0].as_slice();
+    let begins = |start: &&[u8]| name.starts_with(start);
+    NAMES.contains(&name)
+        || [&b"EVAL"[..], b"FCALL", b"BL", b"BRPOP", b"BZ", b"SUBS", b"PSUB", b"SSUB", b"UNSUB", b"PUNSUB", b"SUNSUB"]
+            .iter()
+            .any(begins)
+        || arguments.iter().any(|word| word == b"BLOCK")
 }
 
 fn is_set_at(arguments: &Words) -> bool {

@@ -162,7 +162,7 @@ const CLIENTS: &str = "\
 ## Clients and tools
 
 These run unchanged in the tests (`tests/clients`): redis-py 8.1 with its own suite, valkey-py, coredis, valkey-glide, Django's
-cache, node-redis 6 with client-side caching, ioredis, connect-redis, redis-cli with `--bigkeys`, `--memkeys`, `--hotkeys`,
+cache, node-redis 6 and redis-rs with client-side caching, fred, ioredis 6, connect-redis, ruby-redis, redis-cli with `--bigkeys`, `--memkeys`, `--hotkeys`,
 `--stat`, `--latency`, `--scan` and `--pipe`, redis-benchmark, and prometheus-redis-exporter, which gets every metric that it
 gets from Valkey. What Jedis, Lettuce, StackExchange.Redis and go-redis send
 when they connect is replayed byte for byte (`tests/cases/handshake-*.case`).

@@ -163,6 +163,7 @@ impl Grammar {
             5 | 6 => self.keys_after("WATCH"),
             7 => words(&[b"UNWATCH"]),
             8 => words(&[b"EXEC"]),
+            9 if self.random.one_in(10) => words(&[b"RESET"]),
             _ => words(&[b"MULTI"]),
         };
         (all, Compare::Bytes)

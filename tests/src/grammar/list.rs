@@ -162,6 +162,10 @@ impl Grammar {
             all.push(self.list_count());
             all.push(self.from(&["OBO", "BULK", "OBO", "BULK", "ALL"]));
         }
+        if self.random.one_in(4) {
+            all[0] = b"BLMOVEM".to_vec();
+            all.insert(5, self.from(&["0.001", "0.001", "0.001", "-1", "x"]));
+        }
         all
     }
 }

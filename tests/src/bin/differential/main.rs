@@ -8,9 +8,11 @@
 //! ones are asked for with a fresh seed (`tests/run --campaign` does). A difference prints the seed and a stream made as short
 //! as it gets; `--seed` runs that one again.
 
+mod among;
+
 use anyhow::{Context, Result, bail};
 use simurgh_tests::client::{Client, Reply};
-use simurgh_tests::grammar::{CLIENTS, Compare, Dialect, Operation, stream};
+use simurgh_tests::grammar::{CLIENTS, Compare, Dialect, Operation, Words, stream};
 use simurgh_tests::minimise::minimise;
 use simurgh_tests::outcome::report;
 use simurgh_tests::random::SEED;
@@ -74,7 +76,14 @@ fn options() -> Result<Options> {
 }
 
 fn run(options: &Options) -> Result<(usize, usize)> {
-    let start = |program| Server::start(program, &["--enable-debug-command", "yes", "--appendonly", "no"]);
+    let settings = [
+        ["--enable-debug-command", "yes"],
+        ["--appendonly", "no"],
+        ["--notify-keyspace-events", "KEA"],
+        ["--slowlog-log-slower-than", "-1"],
+    ];
+    let settings = settings.as_flattened();
+    let start = |program| Server::start(program, settings);
     let (ours, oracle) = (start(&options.ours)?, start(&options.oracle)?);
     println!("{} against {}, seeds from {}", options.ours.name(), options.oracle.name(), options.seed);
     let streams = options.commands.div_ceil(STREAM_LENGTH);
@@ -82,9 +91,10 @@ fn run(options: &Options) -> Result<(usize, usize)> {
     for index in 0..streams {
         let seed = options.seed + index as u64;
         let operations = stream(seed, STREAM_LENGTH, options.dialect);
-        let pair =
-            Addresses { ours: ours.address, oracle: oracle.address, resp: if seed.is_multiple_of(2) { 2 } else { 3 } };
-        if let Some(difference) = pair.compare(&operations)? {
+        let resp = if seed.is_multiple_of(2) { 2 } else { 3 };
+        let common_only = options.dialect == Dialect::Valkey91;
+        let pair = Addresses { ours: ours.address, oracle: oracle.address, resp, common_only };
+        if let Some(difference) = pair.compare(&operations).with_context(|| format!("seed {seed}"))? {
             differences += 1;
             explain(&pair, seed, &operations, &difference);
             if differences == DIFFERENCES_MAX {
@@ -114,15 +124,28 @@ fn show_operation(operation: &Operation) -> String {
         Operation::Command { arguments, .. } => ("", arguments.clone()),
         Operation::ScanAll { options, .. } => ("SCAN all ", options.clone()),
         Operation::Exchange { key, .. } => ("DUMP and RESTORE ", vec![key.clone()]),
+        Operation::Wake { waiting, actions, .. } => return show_episode("waiting", waiting, actions),
+        Operation::Listen { listener, actions, .. } => return show_episode("listening", listener, actions),
     };
+    format!("client {}: {what}{}", operation.client(), show_words(&words))
+}
+
+fn show_words(words: &Words) -> String {
     let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
-    format!("client {}: {what}{}", operation.client(), words.join(" "))
+    words.join(" ")
+}
+
+fn show_episode(what: &str, first: &[Words], actions: &[Words]) -> String {
+    let lines = |all: &[Words]| all.iter().map(show_words).collect::<Vec<_>>().join("; ");
+    format!("{what}: {}\n    meanwhile: {}", lines(first), lines(actions))
 }
 
 struct Addresses {
     ours: SocketAddr,
     oracle: SocketAddr,
     resp: u8,
+    /// Whether only what Redis and Valkey have in common is compared: see [`in_common`].
+    common_only: bool,
 }
 
 struct Difference {
@@ -138,9 +161,17 @@ impl Addresses {
         while at < operations.len() {
             let end = at + batch_length(&operations[at..]);
             let found = match &operations[at] {
-                Operation::Command { .. } => compare_batch(&mut ours, &mut oracle, &operations[at..end])?,
+                Operation::Command { .. } => {
+                    compare_batch(&mut ours, &mut oracle, &operations[at..end], self.common_only)?
+                }
                 Operation::ScanAll { client, options } => compare_scan(&mut ours, &mut oracle, *client, options)?,
                 Operation::Exchange { client, key } => exchange(&mut ours, &mut oracle, *client, key)?,
+                Operation::Wake { waiting, actions, .. } => {
+                    self.among(|address| among::wake(address, self.resp, waiting, actions))?
+                }
+                Operation::Listen { listener, actions, .. } => {
+                    self.among(|address| among::listen(address, self.resp, listener, actions))?
+                }
             };
             if let Some((offset, text)) = found {
                 if is_old_error_number(&text) {
@@ -151,6 +182,11 @@ impl Addresses {
             at = end;
         }
         Ok(None)
+    }
+
+    fn among(&self, play: impl Fn(SocketAddr) -> Result<among::Transcript>) -> Result<Found> {
+        let (ours, oracle) = (play(self.ours).context("ours")?, play(self.oracle).context("the oracle")?);
+        Ok(among::first_difference(&ours, &oracle, self.common_only).map(|text| (0, text)))
     }
 }
 
@@ -175,7 +211,10 @@ struct Side {
 
 impl Side {
     fn begin(address: SocketAddr, resp: u8) -> Result<Self> {
-        Client::connect(address)?.ask(&["FLUSHALL"])?;
+        let mut cleaner = Client::connect(address)?;
+        for words in [&["FLUSHALL"][..], &["SCRIPT", "FLUSH"], &["FUNCTION", "FLUSH"]] {
+            cleaner.ask(words)?;
+        }
         let clients = (0..CLIENTS).map(|_| Client::connect_as(address, resp)).collect::<Result<_>>()?;
         Ok(Side { clients })
     }
@@ -187,7 +226,7 @@ impl Side {
 
 type Found = Option<(usize, String)>;
 
-fn compare_batch(ours: &mut Side, oracle: &mut Side, batch: &[Operation]) -> Result<Found> {
+fn compare_batch(ours: &mut Side, oracle: &mut Side, batch: &[Operation], common_only: bool) -> Result<Found> {
     let client = batch[0].client();
     let mut bytes = Vec::new();
     for operation in batch {
@@ -205,9 +244,9 @@ fn compare_batch(ours: &mut Side, oracle: &mut Side, batch: &[Operation]) -> Res
             Ok(reply) => reply,
             Err(error) => return Ok(Some((at, format!("{}: ours: {error:#}", show_operation(operation))))),
         };
-        if found.is_none() && !alike(*compare, our.as_ref(), theirs.as_ref()) {
-            let words: Vec<String> = arguments.iter().map(|word| quote(word)).collect();
-            let text = format!("{}\n  oracle {}\n  ours   {}", words.join(" "), show_reply(&theirs), show_reply(&our));
+        if found.is_none() && !alike(*compare, common_only, our.as_ref(), theirs.as_ref()) {
+            let text =
+                format!("{}\n  oracle {}\n  ours   {}", show_words(arguments), show_reply(&theirs), show_reply(&our));
             found = Some((at, text));
         }
         if our.is_none() || theirs.is_none() {
@@ -226,13 +265,14 @@ fn show_reply(reply: &Option<Reply>) -> String {
     }
 }
 
-fn alike(compare: Compare, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool {
+fn alike(compare: Compare, common_only: bool, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool {
     let (Some(ours), Some(oracle)) = (ours, oracle) else { return ours.is_none() && oracle.is_none() };
-    if ours.bytes == oracle.bytes {
+    if ours.bytes == oracle.bytes || common_only && in_common(&ours.value) == in_common(&oracle.value) {
         return true;
     }
     match compare {
         Compare::Bytes => false,
+        Compare::AnyOrder if common_only => members(&in_common(&ours.value)) == members(&in_common(&oracle.value)),
         Compare::AnyOrder => members(&ours.value).is_some_and(|all| Some(all) == members(&oracle.value)),
         Compare::Presence => {
             let kind = |reply: &Reply| reply.bytes.first().filter(|kind| b"$*".contains(kind)).copied();
@@ -243,6 +283,31 @@ fn alike(compare: Compare, ours: Option<&Reply>, oracle: Option<&Reply>) -> bool
         Compare::Moments => without_moments(&ours.value) == without_moments(&oracle.value),
     }
 }
+
+/// The reply as far as Redis and Valkey agree: errors without their texts, numbers without the way in which they are written.
+fn in_common(value: &Value) -> Value {
+    let number = |text: &str| match text.parse::<f64>() {
+        // Valkey writes seventeen places behind the point, so that small ones have few digits.
+        Ok(number) if number.abs() < 0.001 => Value::Double(format!("{number:.14}")),
+        Ok(number) => Value::Double(format!("{number:.12e}")),
+        Err(_) => Value::Double(text.to_owned()),
+    };
+    match value {
+        Value::Error(_) | Value::BulkError(_) => Value::Error(Vec::new()),
+        Value::Double(text) => number(text),
+        Value::Bulk(text) if text.len() > DIGITS_OF_A_DOUBLE && text.contains(&b'.') => {
+            std::str::from_utf8(text).map_or_else(|_| value.clone(), number)
+        }
+        Value::Array(items) => Value::Array(items.iter().map(in_common).collect()),
+        Value::Set(items) => Value::Set(items.iter().map(in_common).collect()),
+        Value::Push(items) => Value::Push(items.iter().map(in_common).collect()),
+        Value::Map(pairs) => Value::Map(pairs.iter().map(|(key, value)| (in_common(key), in_common(value))).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Up to here the shortest form of a double is its only one.
+const DIGITS_OF_A_DOUBLE: usize = 15;
 
 /// The names before moments and idle times, and before the size of the tree in which Redis keeps nodes: after XTRIM with DELREF or
 /// ACKED it keeps some that have no entry left.
