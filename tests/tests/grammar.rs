@@ -10,6 +10,7 @@ const OWN_PROCESS: &str =
 const FILES: &str = "writes files; the exchange of files and the tests of snapshots have it";
 const ENDS: &str = "ends or holds the connection or the server, and with it the stream";
 const PROSE: &str = "answers prose, which is ours";
+const MODULES: &str = "is refused, here after it was queued";
 const USERS: &str = "users are not built yet";
 
 /// What no stream has, and why.
@@ -38,6 +39,9 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("memory|doctor", PROSE),
     ("memory|malloc-stats", OWN_PROCESS),
     ("memory|stats", OWN_PROCESS),
+    ("module|load", MODULES),
+    ("module|loadex", MODULES),
+    ("module|unload", MODULES),
     ("object|refcount", "counts what each server shares"),
     ("script|show", "Valkey's server that is compared has it; a case has it too"),
 ];

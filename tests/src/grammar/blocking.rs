@@ -40,7 +40,7 @@ impl Grammar {
 
     /// Few, so that waiters meet; one of each type's own.
     fn wakeable(&mut self) -> Vec<u8> {
-        self.from(&["w1", "w1", "w2", "w3", "lst1", "zset1", "x1"])
+        self.from(&["w1", "w1", "w2", "w3", "w4", "zset1", "x1"])
     }
 
     fn wakeables_after(&mut self, mut all: Words) -> Words {
