@@ -39,7 +39,11 @@ pub(super) fn agrees(words: &Words, queueing: bool) -> bool {
     if words.iter().any(|word| UNKNOWN.iter().any(|name| is(word, name))) {
         return false;
     }
-    let numbers = || words.iter().skip(2).filter_map(|word| std::str::from_utf8(word).ok()?.parse::<i64>().ok());
+    let number = |word: &Vec<u8>| {
+        let text = std::str::from_utf8(word).ok()?;
+        text.parse::<i64>().ok().filter(|number| number.to_string() == text)
+    };
+    let numbers = || words.iter().skip(2).filter_map(number);
     match words[0].to_ascii_uppercase().as_slice() {
         // The end of the range may be left out.
         b"BITCOUNT" => words.len() != 3,
@@ -79,9 +83,9 @@ pub(super) fn agrees(words: &Words, queueing: bool) -> bool {
     }
 }
 
-/// Whether the two tell of the same events when this runs.
+/// Whether the two tell of the same events when this runs. LTRIM that takes nothing off is no change to Valkey.
 pub(super) fn notifies_alike(words: &Words) -> bool {
     let is_expiry = |word: &Vec<u8>| EXPIRIES.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
     let names_expiry = |word: &Vec<u8>| word.to_ascii_uppercase().windows(6).any(|six| six == b"EXPIRE");
-    !words.iter().any(|word| is_expiry(word) || names_expiry(word))
+    !words.iter().any(|word| is_expiry(word) || names_expiry(word) || word.eq_ignore_ascii_case(b"LTRIM"))
 }

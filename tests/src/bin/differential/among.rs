@@ -92,8 +92,22 @@ pub fn listen(address: SocketAddr, resp: u8, listener: &[Words], actions: &[Word
         transcript.push((show_words(words), Some(actor.ask(words)?)));
     }
     hear(&mut ear, &mut transcript, "told")?;
+    // Nobody shall find its subscriptions later.
+    until_it_is_reset(&mut ear)?;
     forgotten_last(&mut transcript);
     Ok(transcript)
+}
+
+fn until_it_is_reset(ear: &mut Client) -> Result<()> {
+    let mut request = Vec::new();
+    write_request(&mut request, &["RESET"]);
+    ear.send(&request)?;
+    while let Some(reply) = ear.read()? {
+        if reply.value == Value::Simple(b"RESET".to_vec()) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// All that a client is sent until its mark comes back.

@@ -295,7 +295,7 @@ fn in_common(value: &Value) -> Value {
     match value {
         Value::Error(_) | Value::BulkError(_) => Value::Error(Vec::new()),
         Value::Double(text) => number(text),
-        Value::Bulk(text) if text.len() > DIGITS_OF_A_DOUBLE && text.contains(&b'.') => {
+        Value::Bulk(text) if text.len() > LENGTH_OF_A_SHORT_NUMBER && text.contains(&b'.') => {
             std::str::from_utf8(text).map_or_else(|_| value.clone(), number)
         }
         Value::Array(items) => Value::Array(items.iter().map(in_common).collect()),
@@ -306,8 +306,8 @@ fn in_common(value: &Value) -> Value {
     }
 }
 
-/// Up to here the shortest form of a double is its only one.
-const DIGITS_OF_A_DOUBLE: usize = 15;
+/// Up to here a text with a point is compared as it is.
+const LENGTH_OF_A_SHORT_NUMBER: usize = 8;
 
 /// The names before moments and idle times, and before the size of the tree in which Redis keeps nodes: after XTRIM with DELREF or
 /// ACKED it keeps some that have no entry left.
