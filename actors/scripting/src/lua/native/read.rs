@@ -181,7 +181,8 @@ impl<'a> Reader<'a> {
         let count = self.count()?.unwrap_or(0);
         // SAFETY: by the contract.
         unsafe {
-            lua_createtable(state, 0, count);
+            // It grows as it does in Redis: the order of `pairs` follows from that.
+            lua_createtable(state, 0, 0);
             for _ in 0..count {
                 self.push(state, depth + 1)?;
                 self.push(state, depth + 1)?;
@@ -196,7 +197,7 @@ impl<'a> Reader<'a> {
         let count = self.count()?.unwrap_or(0);
         // SAFETY: by the contract.
         unsafe {
-            lua_createtable(state, 0, count);
+            lua_createtable(state, 0, 0);
             for _ in 0..count {
                 self.push(state, depth + 1)?;
                 lua_pushboolean(state, 1);
