@@ -22,6 +22,9 @@ const UNKNOWN: &[&str] = &[
     "0x1",
     "(0x10",
     "(0x1",
+    // A score of this it keeps and tells as it came.
+    "-0",
+    "-0.0",
 ];
 
 /// Words of requests that may set a time that is over: it tells of `expired` then, and Redis of `del`.
@@ -77,7 +80,11 @@ pub(super) fn agrees(words: &Words, queueing: bool) -> bool {
         b"EVAL" | b"EVAL_RO" | b"EVALSHA" | b"EVALSHA_RO" | b"FCALL" | b"FCALL_RO" => {
             (3..6).all(|at| words.len() <= at || agrees(&words[at..].to_vec(), queueing))
         }
-        b"COMMAND" if is(&words[1], "INFO") => false,
+        b"COMMAND"
+            if ["INFO", "GETKEYSANDFLAGS"].iter().any(|name| words.get(1).is_some_and(|word| is(word, name))) =>
+        {
+            false
+        }
         b"COMMAND" => words.len() < 3 || agrees(&words[2..].to_vec(), queueing),
         _ => true,
     }
