@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::request::Prepared;
 use crate::scripting::run_in_turns;
 use simurgh_kernel::core::{AbortOnUnwind, yield_now};
-use simurgh_kernel::mailbox::{Held, Job};
+use simurgh_kernel::mailbox::{GATE, Held, Job};
 use simurgh_kernel::rehearsal::{Mistake, has};
 use simurgh_kernel::time;
 use simurgh_protocol::command::Lookup;
@@ -45,9 +45,13 @@ const REST: Duration = Duration::from_micros(100);
 
 /// Takes one shard for somebody who is no client, as soon as it is idle.
 pub(crate) async fn hold(node: &Node, index: usize) -> Held<'_, Shard, Client> {
+    hold_set(node, 1 << index).await
+}
+
+async fn hold_set(node: &Node, set: u64) -> Held<'_, Shard, Client> {
     let mut tries = 0;
     loop {
-        match node.shards.try_hold(1 << index) {
+        match node.shards.try_hold(set) {
             Some(held) => return held,
             None => wait(&mut tries).await,
         }
@@ -55,10 +59,11 @@ pub(crate) async fn hold(node: &Node, index: usize) -> Held<'_, Shard, Client> {
 }
 
 /// Takes all shards, one after the other in ascending order, as everybody does who takes several: what is held makes others wait, so
-/// the end is near even under load.
+/// the end is near even under load. The gate comes first: a script that runs may want a shard which it has not named while it keeps its
+/// own, and whoever waits with some in hand must not stand in its way.
 pub(crate) async fn hold_all(node: &Node) -> Held<'_, Shard, Client> {
-    let mut held = hold(node, 0).await;
-    for index in 1..node.shards.count() {
+    let mut held = hold_set(node, GATE).await;
+    for index in 0..node.shards.count() {
         let mut tries = 0;
         while !held.try_extend(1 << index) {
             wait(&mut tries).await;
