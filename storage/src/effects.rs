@@ -49,6 +49,8 @@ pub struct Effects {
     /// Where the records of the command or transaction under way begin.
     group: Option<Group>,
     in_transaction: bool,
+    /// All databases were emptied.
+    flushed_all: bool,
 }
 
 /// What a command has changed.
@@ -157,6 +159,16 @@ impl Effects {
         if self.watching {
             self.touched.push(Touched::All);
         }
+    }
+
+    /// Notes that all databases were emptied.
+    pub(crate) fn flush_all(&mut self) {
+        self.flushed_all = true;
+    }
+
+    /// Whether all databases were emptied since this was last asked.
+    pub fn take_flushed_all(&mut self) -> bool {
+        std::mem::take(&mut self.flushed_all)
     }
 
     /// Notes one change of the keyspace.

@@ -83,6 +83,7 @@ pub fn flushall(cx: &mut Context<'_>, args: &Args<'_>) -> Result<(), CommandErro
     }
     cx.effects.force();
     cx.effects.touch_all();
+    cx.effects.flush_all();
     cx.reply.ok();
     Ok(())
 }

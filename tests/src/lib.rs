@@ -11,6 +11,7 @@ pub mod case_file;
 pub mod case_runner;
 pub mod client;
 pub mod everything;
+pub mod failing_disk;
 pub mod grammar;
 pub mod minimise;
 pub mod outcome;

@@ -149,6 +149,7 @@ pub struct Server {
     folder: PathBuf,
     options: Vec<String>,
     limit: Option<Limit>,
+    failing_disk: Option<PathBuf>,
     child: Option<Child>,
 }
 
@@ -177,6 +178,23 @@ impl Server {
         Ok(())
     }
 
+    /// As [`Server::start`], on a disk that fails when [`Server::fail`] says so; `shim` is what [`crate::failing_disk::shim`] made.
+    pub fn start_on_failing_disk(program: &Program, options: &[&str], shim: &Path) -> Result<Self> {
+        let mut server = Self::start(program, options)?;
+        server.terminate()?;
+        server.failing_disk = Some(shim.to_owned());
+        server.launch()?;
+        Ok(server)
+    }
+
+    /// From now on the disk fails so (`write 5`: with errno 5), or no longer (an empty text).
+    pub fn fail(&self, how: &str) -> Result<()> {
+        // In one step: who reads it meanwhile sees all of it or what was before.
+        let beside = self.folder.join("failing.new");
+        std::fs::write(&beside, how)?;
+        Ok(std::fs::rename(beside, self.folder.join("failing"))?)
+    }
+
     fn start_with(program: &Program, options: &[&str], limit: Option<Limit>) -> Result<Self> {
         if let Program::Running(address) = program {
             return Ok(Server::at(program, *address, PathBuf::new(), options));
@@ -200,7 +218,7 @@ impl Server {
 
     fn at(program: &Program, address: SocketAddr, folder: PathBuf, options: &[&str]) -> Self {
         let options = options.iter().map(|option| (*option).to_owned()).collect();
-        Server { address, program: program.clone(), folder, options, limit: None, child: None }
+        Server { address, program: program.clone(), folder, options, limit: None, failing_disk: None, child: None }
     }
 
     /// Starts the process (again) on the folder it has, and waits until it answers.
@@ -218,6 +236,9 @@ impl Server {
         let mut command = self.command(&path);
         for variable in HARNESS_VARIABLES {
             command.env_remove(variable);
+        }
+        if let Some(shim) = &self.failing_disk {
+            command.env("LD_PRELOAD", shim).env("FAILING_DISK", self.folder.join("failing"));
         }
         let child = command
             .args(["--port", &port, "--bind", "127.0.0.1", "--dir", &folder, "--save", ""])

@@ -161,3 +161,26 @@ fn d7_rewrites_by_growth_lose_nothing_to_kills() {
         ask(&mut client, &format!("SET k {}", "x".repeat(200)));
     }
 }
+
+/// A snapshot under way would bring back what FLUSHALL took away; who counts on snapshots gets one of nothing.
+#[test]
+fn flushall_gives_up_the_snapshot_under_way_and_saves_that_there_is_nothing() {
+    if !is_ours_built() {
+        return;
+    }
+    let (mut server, mut client) = start(&["--appendonly", "no", "--save", "3600 1000000"]);
+    ask(&mut client, "SET key value");
+    ask(&mut client, "BGSAVE");
+    wait_for(&mut client, "rdb_bgsave_in_progress:0");
+    ask(&mut client, "CONFIG SET rdb-key-save-delay 10000000");
+    ask(&mut client, "BGSAVE");
+    wait_for(&mut client, "rdb_bgsave_in_progress:1");
+    ask(&mut client, "FLUSHALL");
+    ask(&mut client, "CONFIG SET rdb-key-save-delay 0");
+    wait_for(&mut client, "rdb_saves:2");
+    wait_for(&mut client, "rdb_last_bgsave_status:ok");
+    server.kill();
+    server.launch().expect("it comes back");
+    let mut client = Client::connect(server.address).expect("it listens");
+    assert_eq!(ask(&mut client, "DBSIZE"), "0");
+}

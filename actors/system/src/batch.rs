@@ -56,5 +56,8 @@ impl Client {
         if changes > 0 {
             self.node.stats.changes.add(changes);
         }
+        if self.effects.take_flushed_all() {
+            self.node.flushed_all();
+        }
     }
 }

@@ -11,12 +11,12 @@
 
 use crate::loading::{Functions, Ground, Loaded, Loader, PIECE};
 use crate::node::Node;
-use crate::persistence::{Installed, Place, adopt_snapshot, install_manifest, write_new};
+use crate::persistence::{Installed, Place, adopt_single_file, adopt_snapshot, install_manifest, write_new};
 use simurgh_kernel::disk::{Disk, LogFile, Sync};
 use simurgh_kernel::rehearsal::{Mistake, Point, has, reached};
 use simurgh_kernel::{random, time};
 use simurgh_storage::Shard;
-use simurgh_storage::aof::manifest::{BaseFormat, Manifest, ManifestFile, manifest_name};
+use simurgh_storage::aof::manifest::{BaseFormat, FileKind, Manifest, ManifestFile, manifest_name};
 use simurgh_storage::aof::replay::End;
 use simurgh_storage::aof::seal::Sealer;
 use simurgh_storage::aof::whole::Whole;
@@ -93,8 +93,9 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => Manifest::default(),
         Err(error) => return Err(disk_error(&manifest_path)(error)),
     };
+    let place = Place { folder: folder.clone(), prefix: prefix.clone() };
+    adopt_single_file(disk, &place, &mut manifest).await?;
     if manifest.data_files().next().is_none() {
-        let place = Place { folder: folder.clone(), prefix: prefix.clone() };
         adopt_snapshot(disk, &place, &config.config.db_file_name, &mut manifest).await?;
     }
     let total = bytes_of(disk, &folder, manifest.data_files()).await?;
@@ -103,7 +104,9 @@ pub(crate) async fn recover(node: &Arc<Node>, shards: &mut Vec<Shard>) -> Result
     let mut loader = Loader::start(&Ground::of(node), &node.disk, watched, &folder, std::mem::take(shards)).await?;
     loader.functions = Functions::of(node);
     for file in manifest.data_files() {
-        loader.load(file, manifest.increments().last() == Some(file)).await?;
+        // The single file of an old log may be torn at its end; a base that was written as a whole may not.
+        let may_be_torn = file.kind == FileKind::Increment || file.whole.is_none();
+        loader.load(file, may_be_torn && manifest.data_files().last() == Some(file)).await?;
     }
     let Loaded { shards: loaded, sealer, end, functions } = loader.finish().await?;
     *shards = loaded;
@@ -180,9 +183,9 @@ async fn open(
         return Ok(Recovered { file, sealer, earlier_bytes, manifest });
     }
     if manifest.base().is_none() {
-        let mut base = manifest.next_base(prefix, BaseFormat::Rdb);
+        let (format, bytes) = empty_base(node);
+        let mut base = manifest.next_base(prefix, format);
         let path = format!("{folder}/{}", base.name);
-        let bytes = empty_base(node);
         base.whole = Some(Whole::of(&bytes));
         write_new(disk, &path, bytes).await?;
         manifest.replace_base(base, 1).map_err(|_| RecoveryError::Missing { path })?;
@@ -244,9 +247,12 @@ async fn append_all(file: &mut LogFile, bytes: Vec<u8>, path: &str) -> Result<()
 }
 
 /// The base of a log that begins with nothing.
-fn empty_base(node: &Node) -> Vec<u8> {
+fn empty_base(node: &Node) -> (BaseFormat, Vec<u8>) {
     let live = node.configuration.current();
     let mut bytes = Vec::new();
+    if !live.config.aof_use_rdb_preamble {
+        return (BaseFormat::Aof, bytes);
+    }
     let origin = simurgh_storage::rdb::write::Origin {
         version: &live.config.advertised_version,
         created_s: u64::try_from(time::wall_ms() / 1000).unwrap_or(0),
@@ -254,5 +260,5 @@ fn empty_base(node: &Node) -> Vec<u8> {
         is_aof_base: true,
     };
     simurgh_storage::rdb::write::Writer::begin(&mut bytes, &origin).end(&mut bytes);
-    bytes
+    (BaseFormat::Rdb, bytes)
 }

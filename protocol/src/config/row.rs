@@ -23,6 +23,8 @@ pub struct Row {
     pub state: State,
     /// Passwords: never printed by `--print-config`.
     pub secret: bool,
+    /// `CONFIG GET` gives it by its name alone, not by patterns.
+    pub hidden: bool,
 }
 
 /// When a key may be set.
@@ -158,6 +160,7 @@ const fn row(name: &'static str, kind: Kind, default: &'static str) -> Row {
         mutability: Mutability::Runtime,
         state: State::Works,
         secret: false,
+        hidden: false,
     }
 }
 
@@ -214,6 +217,11 @@ impl Row {
 
     pub(super) const fn secret(mut self) -> Row {
         self.secret = true;
+        self
+    }
+
+    pub(super) const fn hidden(mut self) -> Row {
+        self.hidden = true;
         self
     }
 

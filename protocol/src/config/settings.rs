@@ -209,7 +209,8 @@ impl Settings {
                 }
                 continue;
             }
-            let names = Key::ALL.iter().flat_map(|key| key.row().names().map(move |name| (name, *key)));
+            let shown = Key::ALL.iter().filter(|key| !key.row().hidden);
+            let names = shown.flat_map(|key| key.row().names().map(move |name| (name, *key)));
             let mut matched: Vec<(&str, Key)> =
                 names.filter(|(name, _)| glob::matches_ignoring_case(pattern, name.as_bytes())).collect();
             matched.sort_unstable_by_key(|(name, _)| *name);

@@ -327,6 +327,8 @@ rows! {
     RdbCompression => switch("rdbcompression", "yes");
     /// Put a checksum into snapshots.
     RdbChecksum => switch("rdbchecksum", "yes").start_only();
+    /// Wait so many microseconds for each key that a snapshot writes, or, below 0, one for so many keys: for tests.
+    RdbKeySaveDelay => integer("rdb-key-save-delay", "0", Bounds::new(i32::MIN as i64, INT_MAX)).hidden();
     /// Remove snapshots that replication left.
     RdbDelSyncFiles => switch("rdb-del-sync-files", "no").no_meaning(NO_REPLICATION);
     /// Sync a snapshot in steps.

@@ -107,6 +107,8 @@ pub struct Config {
     pub rdb_compression: bool,
     /// End snapshots in a sum.
     pub rdb_checksum: bool,
+    /// Microseconds for each key of a snapshot, or, below 0, keys for each microsecond.
+    pub rdb_key_save_delay: i64,
     /// Sync a snapshot now and then while it is written.
     pub rdb_incremental_sync: bool,
     /// Refuse writes when the last snapshot failed.
@@ -184,6 +186,7 @@ impl Settings {
             db_file_name: self.string(Key::DbFileName),
             rdb_compression: self.on(Key::RdbCompression),
             rdb_checksum: self.on(Key::RdbChecksum),
+            rdb_key_save_delay: self.integer(Key::RdbKeySaveDelay),
             rdb_incremental_sync: self.on(Key::RdbSaveIncrementalFsync),
             stop_writes_on_save_error: self.on(Key::StopWritesOnBgsaveError),
             aof_tells_time: self.on(Key::AofTimestampEnabled),

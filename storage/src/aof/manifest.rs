@@ -10,14 +10,20 @@
 //! case, unknown keys are skipped, names may be quoted, `#` in the first column is a comment, the last line must end too
 //! and none is longer than 1024 bytes. Stricter than they are: a sequence must be a plain positive number (they read
 //! `1x` as 1 and take `-3`), a type must be one letter, a name must not be empty, `.` or `..`, and no key may come twice.
+//!
+//! Ours adds `simurgh-manifest CRC64` to the first line: the sum of all lines, because a single flipped bit makes an increment (`i`)
+//! history (`h`), which is deleted. It sums what the lines mean, as [`Manifest::lines`] writes it, not how they are spelled.
 
 use super::whole::Whole;
+use crate::rdb::crc64::crc64;
 use simurgh_protocol::quoted::{quote, split_quoted};
 
 /// Longest line, its line feed included.
 const LINE_BYTES_MAX: usize = 1024;
 /// The key of what a file must be; other servers skip keys that they do not know.
 const WHOLE: &[u8] = b"simurgh-whole";
+/// The key of what all lines sum to.
+const SUM: &[u8] = b"simurgh-manifest";
 
 /// What a file is to the data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +83,17 @@ pub enum ManifestError {
         /// Line, from 1.
         line: usize,
     },
+    /// The lines are not those that were written.
+    #[error(
+        "The AOF manifest file is damaged or was edited: its lines sum to {found:016x}, and it says {expected:016x} \
+         (without the word simurgh-manifest and what follows it, it is taken as it is)"
+    )]
+    Sum {
+        /// What it says.
+        expected: u64,
+        /// What its lines sum to.
+        found: u64,
+    },
     /// A line that cannot be taken.
     #[error("Reading the manifest file, at line {line}: {fault}: '{text}'")]
     Line {
@@ -115,7 +132,7 @@ impl Manifest {
         if bytes.is_empty() {
             return Err(ManifestError::Empty);
         }
-        let mut manifest = Self::default();
+        let (mut manifest, mut claimed) = (Self::default(), None);
         for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
             let number = index + 1;
             if !line.ends_with(b"\n") || line.len() > LINE_BYTES_MAX {
@@ -124,13 +141,18 @@ impl Manifest {
             if line.starts_with(b"#") {
                 continue;
             }
-            parse_line(line).and_then(|file| manifest.add(file)).map_err(|fault| ManifestError::Line {
+            let parsed = parse_line(line).and_then(|(file, sum)| manifest.add(file).map(|()| sum));
+            let sum = parsed.map_err(|fault| ManifestError::Line {
                 line: number,
                 fault,
                 text: String::from_utf8_lossy(line.trim_ascii_end()).into_owned(),
             })?;
+            claimed = claimed.or(sum);
         }
-        Ok(manifest)
+        match (claimed, crc64(0, &manifest.lines())) {
+            (Some(expected), found) if expected != found => Err(ManifestError::Sum { expected, found }),
+            _ => Ok(manifest),
+        }
     }
 
     fn add(&mut self, file: ManifestFile) -> Result<(), LineFault> {
@@ -148,6 +170,16 @@ impl Manifest {
 
     /// The manifest file's content.
     pub fn format(&self) -> Vec<u8> {
+        let mut out = self.lines();
+        let sum = format!(" simurgh-manifest {:016x}", crc64(0, &out));
+        if let Some(end) = out.iter().position(|&byte| byte == b'\n') {
+            out.splice(end..end, sum.into_bytes());
+        }
+        out
+    }
+
+    /// The same without the checksum of it.
+    pub fn lines(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for file in self.base.iter().chain(&self.history).chain(&self.increments) {
             format_line(&mut out, file);
@@ -234,13 +266,18 @@ pub fn temporary_name(name: &str) -> String {
     format!("temp-{name}")
 }
 
-fn parse_line(line: &[u8]) -> Result<ManifestFile, LineFault> {
+/// A file, and what the line says that all lines sum to.
+fn parse_line(line: &[u8]) -> Result<(ManifestFile, Option<u64>), LineFault> {
+    // A zero byte would end the line early, and is in none that anybody has written.
+    if line.contains(&0) {
+        return Err(LineFault::Format);
+    }
     let words = split_quoted(line).map_err(|_| LineFault::Format)?;
     let (pairs, []) = words.as_chunks::<2>() else {
         return Err(LineFault::Format);
     };
     let (mut name, mut sequence, mut kind) = (None, None, None);
-    let (mut start_offset, mut end_offset, mut whole) = (None, None, None);
+    let (mut start_offset, mut end_offset, mut whole, mut sum) = (None, None, None, None);
     for [key, value] in pairs {
         match key.to_ascii_lowercase().as_slice() {
             b"file" => set_once(&mut name, take_name(value)?)?,
@@ -250,13 +287,14 @@ fn parse_line(line: &[u8]) -> Result<ManifestFile, LineFault> {
             b"type" => set_once(&mut kind, take_kind(value)?)?,
             b"startoffset" => set_once(&mut start_offset, take_number(value).ok_or(LineFault::Format)?)?,
             b"endoffset" => set_once(&mut end_offset, take_number(value).ok_or(LineFault::Format)?)?,
+            SUM => set_once(&mut sum, take_sum(value).ok_or(LineFault::Format)?)?,
             WHOLE => set_once(&mut whole, Whole::parse(value).ok_or(LineFault::Format)?)?,
             _ => {}
         }
     }
     match (name, sequence, kind) {
         (Some(name), Some(sequence), Some(kind)) => {
-            Ok(ManifestFile { name, sequence, kind, start_offset, end_offset, whole })
+            Ok((ManifestFile { name, sequence, kind, start_offset, end_offset, whole }, sum))
         }
         _ => Err(LineFault::Format),
     }
@@ -284,6 +322,11 @@ fn take_number(word: &[u8]) -> Option<u64> {
     word.iter().all(u8::is_ascii_digit).then_some(())?;
     // Redis counts in signed 64-bit numbers, and a number must have a successor.
     std::str::from_utf8(word).ok()?.parse().ok().filter(|&number| number < i64::MAX as u64)
+}
+
+fn take_sum(word: &[u8]) -> Option<u64> {
+    let digits = word.len() == 16 && word.iter().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(std::str::from_utf8(word).ok().filter(|_| digits)?, 16).ok()
 }
 
 fn take_kind(word: &[u8]) -> Result<FileKind, LineFault> {
@@ -318,118 +361,4 @@ fn format_line(out: &mut Vec<u8>, file: &ManifestFile) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const BASE: &str = "file a.1.base.rdb seq 1 type b\n";
-    const INCR: &str = "file a.1.incr.aof seq 1 type i\n";
-
-    fn fault(text: &str) -> LineFault {
-        match Manifest::parse(text.as_bytes()) {
-            Err(ManifestError::Line { fault, .. }) => fault,
-            other => panic!("{text}: {other:?}"),
-        }
-    }
-
-    /// Each of these was given to Redis 8.2.3, 7.0.15 and Valkey 9.1.2, which load them too.
-    #[test]
-    fn accepted_as_redis_does() {
-        for text in [
-            format!("# hi\n{BASE}{INCR}"),
-            format!("{BASE}{INCR}").replace('\n', "\r\n"),
-            format!("type b seq 1 file a.1.base.rdb\n{INCR}"),
-            format!("FILE a.1.base.rdb SEQ 1 TYPE b\n{INCR}"),
-            format!("file \"a.1.base.rdb\" seq 1 type b\n{INCR}"),
-            format!("  file\ta.1.base.rdb  seq 1 type b foo bar \n{INCR}"),
-            format!("{INCR}{BASE}"),
-            format!("{BASE}{}{INCR}", format_args!("#{}\n", "x".repeat(1022))),
-        ] {
-            let manifest = Manifest::parse(text.as_bytes()).unwrap();
-            assert_eq!(manifest.format(), format!("{BASE}{INCR}").as_bytes(), "{text}");
-        }
-        assert_eq!(Manifest::parse(b"# only\n").unwrap(), Manifest::default());
-        let whole = format!("{}{INCR}", BASE.replace('\n', " simurgh-whole 9:e9c6d914c4b8d9ca\n"));
-        let manifest = Manifest::parse(whole.as_bytes()).unwrap();
-        assert_eq!(manifest.base().unwrap().whole, Some(Whole::of(b"123456789")));
-        assert_eq!(manifest.format(), whole.as_bytes());
-        let gap = format!("{INCR}file b seq 9 type i startoffset 5 endoffset 7\nfile h seq 2 type h\n");
-        assert_eq!(Manifest::parse(gap.as_bytes()).unwrap().increments()[1].end_offset, Some(7));
-    }
-
-    #[test]
-    fn refused_as_redis_does() {
-        assert_eq!(Manifest::parse(b""), Err(ManifestError::Empty));
-        let unended = format!("{BASE}{}", INCR.trim_end());
-        assert_eq!(Manifest::parse(unended.as_bytes()), Err(ManifestError::LongLine { line: 2 }));
-        let long = format!("#{}\n", "x".repeat(1023));
-        assert_eq!(Manifest::parse(long.as_bytes()), Err(ManifestError::LongLine { line: 1 }));
-        for text in ["\n", "file a seq 1\n", "file a type b\n", "file a seq 1 zzz b\n", "file \"a seq 1 type b\n"] {
-            assert_eq!(fault(text), LineFault::Format, "{text}");
-        }
-        assert_eq!(fault("file a seq 0 type b\n"), LineFault::Format);
-        assert_eq!(fault("file a seq 1 type x\n"), LineFault::Kind);
-        assert_eq!(fault("file a/b seq 1 type b\n"), LineFault::Path);
-        assert_eq!(fault("file \"a\\\\b\" seq 1 type b\n"), LineFault::Path);
-        assert_eq!(fault(&format!("{BASE}{BASE}")), LineFault::DuplicateBase);
-        assert_eq!(fault(&format!("{INCR}{INCR}")), LineFault::Sequence);
-        let error = Manifest::parse(format!("{BASE}{BASE}").as_bytes()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "Reading the manifest file, at line 2: Found duplicate base file information: 'file a.1.base.rdb seq 1 type b'"
-        );
-    }
-
-    #[test]
-    fn stricter_than_redis() {
-        for text in [
-            "file a seq 1x type b\n",
-            "file a seq 1 type b simurgh-whole 1\n",
-            "file a seq -3 type b\n",
-            "file a file b seq 1 type b\n",
-        ] {
-            assert_eq!(fault(text), LineFault::Format, "{text}");
-        }
-        assert_eq!(fault("file a seq 1 type bb\n"), LineFault::Kind);
-        for text in ["file \"\" seq 1 type b\n", "file .. seq 1 type b\n"] {
-            assert_eq!(fault(text), LineFault::Path, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_rewrite_step_by_step() {
-        let mut manifest = Manifest::default();
-        manifest.replace_base(manifest.next_base("a", BaseFormat::Rdb), 0).unwrap();
-        manifest.push_increment(manifest.next_increment("a", Some(0))).unwrap();
-        assert_eq!(manifest.format(), format!("{BASE}{}", INCR.replace("\n", " startoffset 0\n")).as_bytes());
-        let next = manifest.next_increment("a", None);
-        manifest.push_increment(next.clone()).unwrap();
-        manifest.replace_base(manifest.next_base("a", BaseFormat::Aof), next.sequence).unwrap();
-        assert_eq!(manifest.base().unwrap().name, "a.2.base.aof");
-        assert_eq!(manifest.increments(), [next]);
-        let gone: Vec<_> = manifest.take_history().into_iter().map(|file| file.name).collect();
-        assert_eq!(gone, ["a.1.base.rdb", "a.1.incr.aof"]);
-        assert!(manifest.history().is_empty());
-        assert_eq!((manifest_name("a"), temporary_name("b")), ("a.manifest".into(), "temp-b".into()));
-    }
-
-    proptest! {
-        #[test]
-        fn round_trip(names in prop::collection::vec("[^/\\\\\\x00]{1,40}", 1..4)) {
-            let mut manifest = Manifest::default();
-            for name in names.into_iter().filter(|name| name != "." && name != "..") {
-                let file = manifest.next_increment("a", None);
-                manifest.push_increment(ManifestFile { name, ..file }).unwrap();
-            }
-            prop_assume!(!manifest.increments().is_empty());
-            prop_assert_eq!(Manifest::parse(&manifest.format()).unwrap(), manifest);
-        }
-
-        #[test]
-        fn any_bytes_are_safe(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            if let Ok(manifest) = Manifest::parse(&bytes) {
-                prop_assert!(manifest.format().is_empty() || Manifest::parse(&manifest.format()) == Ok(manifest.clone()));
-            }
-        }
-    }
-}
+mod tests;

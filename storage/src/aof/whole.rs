@@ -1,10 +1,13 @@
 //! What a file of the log that is written once must be: as long, and with the same sum, as it was when it was named in the manifest. A
 //! base of commands has no end of its own, and an empty file reads as one, so a disk that lost what it said was synced would
 //! otherwise go unnoticed.
+//!
+//! The sum is another than the one that an RDB file ends in: a CRC of bytes and of that CRC of them is the same number whatever the
+//! bytes are, so that any two snapshots of one length would do for each other.
 
-use crate::rdb::crc64::crc64;
+use crc_fast::{CrcAlgorithm, Digest};
 
-/// Length and CRC-64 of all bytes.
+/// Length and CRC-64 (NVMe's) of all bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Whole {
     /// Bytes.
@@ -24,7 +27,10 @@ impl Whole {
     /// Takes in the next bytes.
     pub fn absorb(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        self.sum = crc64(self.sum, bytes);
+        // A sum is the state to go on from, with all bits turned over: so this one begins and ends.
+        let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc64Nvme, !self.sum);
+        digest.update(bytes);
+        self.sum = digest.finalize();
     }
 
     /// As a word of the manifest.
@@ -45,20 +51,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn d18_files_of_one_length_that_end_in_their_own_sum_are_told_apart() {
+        let snapshot = |content: &[u8]| [content, &crate::rdb::crc64::crc64(0, content).to_le_bytes()].concat();
+        assert_ne!(Whole::of(&snapshot(b"REDIS0010 100")), Whole::of(&snapshot(b"REDIS0010 050")));
+    }
+
+    #[test]
     fn a_word_and_back() {
         let mut pieces = Whole::of(b"12345");
         pieces.absorb(b"6789");
         assert_eq!(pieces, Whole::of(b"123456789"));
-        assert_eq!(pieces.word(), "9:e9c6d914c4b8d9ca");
+        assert_eq!(pieces.word(), "9:ae8b14860a799888");
         assert_eq!(Whole::parse(pieces.word().as_bytes()), Some(pieces));
         for wrong in [
             "",
             "9",
             "9:",
             "9:e9",
-            "+9:e9c6d914c4b8d9ca",
-            "9:e9c6d914c4b8d9cag",
-            "99999999999999999999:e9c6d914c4b8d9ca",
+            "+9:ae8b14860a799888",
+            "9:ae8b14860a799888g",
+            "99999999999999999999:ae8b14860a799888",
         ] {
             assert_eq!(Whole::parse(wrong.as_bytes()), None, "{wrong}");
         }

@@ -3,8 +3,11 @@
 //!
 //! ```text
 //! kill_loop [--server SERVER] [--mode always|write|everysec|no|forgetful] [--end kill|shutdown] [--rounds N] [--seed N]
-//!           [--writers N]
+//!           [--writers N] [--rewrites yes|no]
 //! ```
+//!
+//! With `--rewrites yes` most lives have somebody who asks for BGREWRITEAOF and BGSAVE at random, and each key of those takes a little,
+//! so that the kill meets them anywhere. Then dump.rdb must be whole after each life, and no file be left that the manifest does not name.
 //!
 //! `--end shutdown` asks the server to end instead, under the same load: then every mode keeps all that it acknowledged
 //! (RELIABILITY D16). The seed fixes what is written and for how long a server lives; where in its work the kill meets it is
@@ -15,7 +18,7 @@ use simurgh_tests::client::Client;
 use simurgh_tests::outcome::report;
 use simurgh_tests::random::{Random, SEED};
 use simurgh_tests::resp::{Value, write_request};
-use simurgh_tests::server::{Program, Server};
+use simurgh_tests::server::{Program, Server, our_tool};
 use simurgh_tests::writes::{Contents, SHARED_COUNTER, Write, explain};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -38,6 +41,7 @@ struct Options {
     rounds: usize,
     seed: u64,
     writers: usize,
+    rewrites: bool,
 }
 
 fn main() -> ExitCode {
@@ -58,6 +62,7 @@ fn options() -> Result<Options> {
         rounds: 20,
         seed: SEED,
         writers: 4,
+        rewrites: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -68,6 +73,7 @@ fn options() -> Result<Options> {
             "--end" => options.asks_to_end = value == "shutdown",
             "--rounds" => options.rounds = value.parse()?,
             "--seed" => options.seed = value.parse()?,
+            "--rewrites" => options.rewrites = value == "yes",
             "--writers" => options.writers = value.parse()?,
             _ => bail!("no such option: {name}"),
         }
@@ -83,22 +89,32 @@ fn fsync_of<'a>(server: &Program, mode: &'a str) -> &'a str {
 fn run(options: &Options) -> Result<(usize, usize)> {
     let end = if options.asks_to_end { "SHUTDOWN" } else { "kill -9" };
     println!("{end} of {} in mode {}, seed {}", options.server.name(), options.mode, options.seed);
-    let log: &[&str] = match options.mode.as_str() {
-        "forgetful" => &["--appendonly", "no"],
-        mode => &["--appendonly", "yes", "--appendfsync", fsync_of(&options.server, mode)],
+    let mut words = match options.mode.as_str() {
+        "forgetful" => vec!["--appendonly", "no"],
+        mode => vec!["--appendonly", "yes", "--appendfsync", fsync_of(&options.server, mode)],
     };
-    let mut server = Server::start(&options.server, log)?;
+    if options.rewrites {
+        // Microseconds; a life writes some dozens of keys.
+        words.extend(["--rdb-key-save-delay", "200"]);
+    }
+    let mut server = Server::start(&options.server, &words)?;
+    let mut snapshots = Snapshots::default();
     let mut random = Random::new(options.seed);
     let mut writers: Vec<Writer> = (0..options.writers).map(|number| Writer::new(number, random.bits())).collect();
     let (mut counted, mut writes) = (0, 0);
     let acknowledged = AtomicUsize::new(0);
     for round in 0..options.rounds {
         let lives_ms = 20 + random.below(LIFE_MS_MAX);
+        let rewriter = (options.rewrites && !random.one_in(4)).then(|| Random::new(random.bits()));
         let ended = std::thread::scope(|scope| {
             let address = server.address;
             for writer in &mut writers {
                 let acknowledged = &acknowledged;
                 scope.spawn(move || writer.write_until_the_end(address, acknowledged));
+            }
+            if let Some(random) = rewriter {
+                let snapshots = &snapshots;
+                scope.spawn(move || snapshots.ask_until_the_end(address, random));
             }
             std::thread::sleep(Duration::from_millis(lives_ms));
             // On a machine that is busy with other things a first life may be over before anything was acknowledged.
@@ -118,7 +134,8 @@ fn run(options: &Options) -> Result<(usize, usize)> {
         }
         server.launch().with_context(|| format!("round {round}: it does not come back"))?;
         writes += writers.iter().map(|writer| writer.acknowledged_now).sum::<usize>();
-        match verify(server.address, &mut writers, counted) {
+        let verified = verify(server.address, &mut writers, counted);
+        match verified.and_then(|now| if options.rewrites { look_at_files(&server).map(|()| now) } else { Ok(now) }) {
             Ok(now) => counted = now,
             Err(error) => {
                 println!("round {round}, killed after {lives_ms} ms: {error:#}");
@@ -130,6 +147,11 @@ fn run(options: &Options) -> Result<(usize, usize)> {
         }
     }
     println!("{writes} acknowledged writes in {} rounds", options.rounds);
+    if options.rewrites {
+        let (asked, begun) = (snapshots.asked.into_inner(), snapshots.begun.into_inner());
+        println!("{asked} rewrites and snapshots asked for, {begun} begun");
+        anyhow::ensure!(begun > 0, "no rewrite was begun: this proves nothing of them");
+    }
     if writes == 0 {
         bail!("no write was acknowledged: this proves nothing");
     }
@@ -141,6 +163,46 @@ fn killed_while_it_starts(server: &mut Server, random: &mut Random) -> Result<()
     server.spawn()?;
     std::thread::sleep(Duration::from_millis(random.below(60)));
     server.kill();
+    Ok(())
+}
+
+/// Rewrites and snapshots that were asked for, and those of them that began at once.
+#[derive(Default)]
+struct Snapshots {
+    asked: AtomicUsize,
+    begun: AtomicUsize,
+}
+
+impl Snapshots {
+    /// Asks for one after the other until the connection ends.
+    fn ask_until_the_end(&self, address: SocketAddr, mut random: Random) {
+        let Ok(mut client) = Client::connect(address) else { return };
+        loop {
+            std::thread::sleep(Duration::from_millis(random.below(40)));
+            let request = random.pick(&["BGREWRITEAOF", "BGREWRITEAOF", "BGSAVE"]);
+            let Ok(reply) = client.ask(&[request]) else { return };
+            self.asked.fetch_add(1, Relaxed);
+            if matches!(&reply, Value::Simple(text) if text.ends_with(b"started")) {
+                self.begun.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// Nobody rewrites now: dump.rdb must be whole if it is there, and all else the manifest's.
+fn look_at_files(server: &Server) -> Result<()> {
+    let dump = server.folder().join("dump.rdb");
+    if dump.exists() {
+        let (good, text) = our_tool(&["check-rdb", &dump.to_string_lossy()]);
+        anyhow::ensure!(good, "dump.rdb: {text}");
+    }
+    let log = server.folder().join("appendonlydir");
+    let manifest = std::fs::read_to_string(log.join("appendonly.aof.manifest"))?;
+    for entry in std::fs::read_dir(&log)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let is_named = manifest.contains(&format!("file {name} ")) || name == "appendonly.aof.manifest";
+        anyhow::ensure!(is_named, "{name} was left behind: {manifest}");
+    }
     Ok(())
 }
 

@@ -111,7 +111,7 @@ fn is_wanted(section: &Section, args: &Args<'_>) -> bool {
 
 /// INFO \[section ...\].
 pub fn info(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Result<(), CommandError> {
-    let node = client.node.clone();
+    let (node, begin) = (client.node.clone(), client.reply.len());
     let mut source = Source { node: &node, shards, now_ms: client.now_ms };
     let mut lines = Lines::default();
     for section in SECTIONS.iter().filter(|section| is_wanted(section, args)) {
@@ -122,6 +122,7 @@ pub fn info(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Re
         (section.write)(&mut source, &mut lines);
     }
     client.reply.verbatim("txt", lines.0.as_bytes());
+    client.figures = Some((begin, client.reply.len()));
     Ok(())
 }
 

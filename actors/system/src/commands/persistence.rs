@@ -29,10 +29,15 @@ pub fn bgsave(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> 
         1 => {}
         2 if args.is(1, "SCHEDULE") => schedules = true,
         2 if args.is(1, "CANCEL") => {
+            let was_active = node.persistence.state().is_active(Job::Save);
             if !node.cancel_snapshot(Job::Save) {
                 return Err(NOTHING_TO_CANCEL);
             }
-            client.reply.simple("Background saving cancelled");
+            client.reply.simple(if was_active {
+                "Background saving cancelled"
+            } else {
+                "Scheduled background saving cancelled"
+            });
             return Ok(());
         }
         _ => return Err(CommandError::Syntax),

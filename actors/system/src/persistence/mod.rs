@@ -16,7 +16,7 @@ mod schedule;
 pub(crate) mod snapshotter;
 mod state;
 
-pub(crate) use adopt::adopt_snapshot;
+pub(crate) use adopt::{adopt_single_file, adopt_snapshot};
 pub(crate) use manifest_file::{Installed, Place, current_manifest, install_manifest, write_new};
 pub use reload::Reload;
 pub(crate) use rewrite::{Switched, discard_leftovers};
@@ -214,6 +214,16 @@ impl Node {
             tracing::error!("the final snapshot could not be saved; the server goes on");
         }
         is_saved
+    }
+
+    /// All databases were emptied. A snapshot of what there was would bring it back, so it is given up; who counts on snapshots gets
+    /// one of nothing as soon as may be (Redis writes it before it answers).
+    pub(crate) fn flushed_all(&self) {
+        self.cancel_snapshot(Job::Save);
+        if !self.configuration.current().config.save_points.is_empty() {
+            self.persistence.state().save_scheduled = true;
+            self.persistence.wake.notify_one();
+        }
     }
 
     /// Gives up the snapshot that is under way, if it is for `job`; whether there was one. What was scheduled is forgotten.

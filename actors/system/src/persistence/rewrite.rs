@@ -201,7 +201,7 @@ mod tests {
         replace(&mut manifest, base, Some(&switched)).unwrap();
         let expected = "file a.2.base.rdb seq 2 type b\nfile a.1.base.rdb seq 1 type h\nfile a.1.incr.aof seq 1 type h\n\
                         file a.2.incr.aof seq 2 type i\n";
-        assert_eq!(String::from_utf8(manifest.format()).unwrap(), expected);
+        assert_eq!(String::from_utf8(manifest.lines()).unwrap(), expected);
         let base = manifest.next_base("a", BaseFormat::Aof);
         replace(&mut manifest, base, None).unwrap();
         assert!(manifest.increments().is_empty() && manifest.history().len() == 4);

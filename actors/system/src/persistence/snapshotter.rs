@@ -164,6 +164,7 @@ pub(super) async fn write(
     let plan = &begun.active.plan;
     let mut output = Output::create(node, path.to_owned(), begun).await?;
     let mut visitor = Visitor::new(node, plan, held);
+    let mut keys = 0;
     while visitor.step(&mut output.piece).await {
         if plan.is_cancelled() {
             return Err(SnapshotError::Cancelled);
@@ -171,12 +172,31 @@ pub(super) async fn write(
         if output.piece.bytes.len() >= PIECE / 2 {
             output.write().await?;
         }
+        linger(node, plan, &mut keys).await;
         core::yield_now().await;
     }
     if plan.is_cancelled() {
         return Err(SnapshotError::Cancelled);
     }
     output.end(sums).await
+}
+
+/// `rdb-key-save-delay`: what the keys that were written since the last time have to take, until the setting changes.
+async fn linger(node: &Node, plan: &Plan, keys: &mut u64) {
+    let new = plan.keys() - std::mem::replace(keys, plan.keys());
+    let begin_ns = time::monotonic_ns();
+    while !plan.is_cancelled() && !node.shutdown.is_asked() {
+        let owed_us = match node.configuration.current().config.rdb_key_save_delay {
+            0 => return,
+            delay @ 1.. => new.saturating_mul(delay.unsigned_abs()),
+            delay => new / delay.unsigned_abs(),
+        };
+        let owed = Duration::from_micros(owed_us).saturating_sub(Duration::from_nanos(time::monotonic_ns() - begin_ns));
+        if owed.is_zero() {
+            return;
+        }
+        time::sleep(owed.min(TICK)).await;
+    }
 }
 
 /// All shards, held by one.
