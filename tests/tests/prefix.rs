@@ -110,7 +110,7 @@ fn change(client: &mut Client, writer: usize, number: usize) {
         0 => &["INCRBY", &key, &element],
         1 => &["APPEND", &key, &element],
         2 => &["RPUSH", &key, &element, "x"],
-        3 if number % 2 == 0 => &["HSET", &key, &element, "1", "f", &element],
+        3 if number.is_multiple_of(2) => &["HSET", &key, &element, "1", "f", &element],
         3 => &["HDEL", &key, "f"],
         4 => &["SADD", &key, &element],
         5 => &["ZINCRBY", &key, &element, "member"],

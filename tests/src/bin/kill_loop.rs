@@ -98,7 +98,7 @@ fn run(options: &Options) -> Result<(usize, usize)> {
         words.extend(["--rdb-key-save-delay", "200"]);
     }
     let mut server = Server::start(&options.server, &words)?;
-    let mut snapshots = Snapshots::default();
+    let snapshots = Snapshots::default();
     let mut random = Random::new(options.seed);
     let mut writers: Vec<Writer> = (0..options.writers).map(|number| Writer::new(number, random.bits())).collect();
     let (mut counted, mut writes) = (0, 0);
