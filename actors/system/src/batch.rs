@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use simurgh_kernel::time;
-use simurgh_storage::Shards;
+use simurgh_storage::{Effects, Shards};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Replies that are made before an attempt to send them.
@@ -59,5 +59,15 @@ impl Client {
         if self.effects.take_flushed_all() {
             self.node.flushed_all();
         }
+    }
+
+    /// The effects gathered so far.
+    pub(crate) fn effects(&mut self) -> &mut Effects {
+        &mut self.effects
+    }
+
+    /// Whether the log takes no writes, and nothing yet of what runs now that would be left by half without them.
+    pub(crate) fn is_refused_by_log(&self) -> bool {
+        self.node.log.refuses() && !self.effects.is_halfway()
     }
 }

@@ -493,14 +493,4 @@ impl Client {
         }
         result
     }
-
-    /// The effects gathered so far.
-    pub(crate) fn effects(&mut self) -> &mut Effects {
-        &mut self.effects
-    }
-
-    /// Whether the log takes no writes, and nothing yet of what runs now that would be left by half without them.
-    pub(crate) fn is_refused_by_log(&self) -> bool {
-        self.node.log.refuses() && !self.effects.is_halfway()
-    }
 }
