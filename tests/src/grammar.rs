@@ -408,7 +408,7 @@ fn is_transaction(name: &[u8]) -> bool {
 /// only chance knows; of a large index LSET in Redis takes the lowest 32 bits; in a script there may be one of those; who waits with
 /// another timeout waits for ever.
 fn is_delicate(arguments: &Words) -> bool {
-    const NAMES: [&[u8]; 14] = [
+    const NAMES: [&[u8]; 15] = [
         b"SPOP",
         b"SRANDMEMBER",
         b"ZRANDMEMBER",
@@ -423,6 +423,7 @@ fn is_delicate(arguments: &Words) -> bool {
         b"MODULE",
         b"SHUTDOWN",
         b"AUTH",
+        b"ACL",
     ];
     let name = arguments[0].as_slice();
     let begins = |start: &&[u8]| name.starts_with(start);
