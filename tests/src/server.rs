@@ -156,17 +156,17 @@ pub struct Server {
 impl Server {
     /// Starts `program` in an empty folder and waits until it answers.
     pub fn start(program: &Program, options: &[&str]) -> Result<Self> {
-        Self::start_with(program, options, None)
+        Self::start_with(program, options, None, None)
     }
 
     /// As [`Server::start`], with no more than `descriptors` open files and sockets.
     pub fn start_limited(program: &Program, options: &[&str], descriptors: u32) -> Result<Self> {
-        Self::start_with(program, options, Some(Limit::Descriptors(descriptors)))
+        Self::start_with(program, options, Some(Limit::Descriptors(descriptors)), None)
     }
 
     /// As [`Server::start`], with files that may not grow beyond `bytes`: a disk that is full, as far as one process can see.
     pub fn start_on_full_disk(program: &Program, options: &[&str], bytes: u64) -> Result<Self> {
-        Self::start_with(program, options, Some(Limit::FileBytes(bytes)))
+        Self::start_with(program, options, Some(Limit::FileBytes(bytes)), None)
     }
 
     /// The disk of [`Server::start_on_full_disk`] has room again.
@@ -180,11 +180,7 @@ impl Server {
 
     /// As [`Server::start`], on a disk that fails when [`Server::fail`] says so; `shim` is what [`crate::failing_disk::shim`] made.
     pub fn start_on_failing_disk(program: &Program, options: &[&str], shim: &Path) -> Result<Self> {
-        let mut server = Self::start(program, options)?;
-        server.terminate()?;
-        server.failing_disk = Some(shim.to_owned());
-        server.launch()?;
-        Ok(server)
+        Self::start_with(program, options, None, Some(shim))
     }
 
     /// From now on the disk fails so (`write 5`: with errno 5), or no longer (an empty text).
@@ -195,7 +191,12 @@ impl Server {
         Ok(std::fs::rename(beside, self.folder.join("failing"))?)
     }
 
-    fn start_with(program: &Program, options: &[&str], limit: Option<Limit>) -> Result<Self> {
+    fn start_with(
+        program: &Program,
+        options: &[&str],
+        limit: Option<Limit>,
+        failing_disk: Option<&Path>,
+    ) -> Result<Self> {
         if let Program::Running(address) = program {
             return Ok(Server::at(program, *address, PathBuf::new(), options));
         }
@@ -206,6 +207,7 @@ impl Server {
             std::fs::create_dir_all(&folder)?;
             let mut server = Server::at(program, address, folder, options);
             server.limit = limit;
+            server.failing_disk = failing_disk.map(Path::to_owned);
             tries -= 1;
             match server.launch() {
                 Ok(()) => return Ok(server),
