@@ -194,8 +194,10 @@ impl Addresses {
 /// two have different keys, so the stream ends.
 fn is_old_error_number(difference: &str) -> bool {
     const STUMBLES: &str = "One or more scores can't be converted into double";
-    let says = |side: &str| difference.lines().any(|line| line.starts_with(side) && line.contains(STUMBLES));
-    says("  oracle ") && !says("  ours ")
+    // In a transaction it is one reply of many, on a line of its own.
+    difference
+        .rsplit_once("\n  ours ")
+        .is_some_and(|(oracle, ours)| oracle.contains(STUMBLES) && !ours.contains(STUMBLES))
 }
 
 /// How many operations from here one client can send in one go.
