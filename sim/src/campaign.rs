@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Write};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
 
+use crate::coverage::Coverage;
 use crate::options::Scenario;
 use crate::runner::{Ending, TALLY};
 use crate::tally::{Tally, all_points};
@@ -24,6 +26,8 @@ pub struct Plan {
     pub jobs: usize,
     /// What the timelines do without.
     pub without: Vec<String>,
+    /// Where the processes run, if not here.
+    pub directory: Option<PathBuf>,
 }
 
 impl Plan {
@@ -43,6 +47,9 @@ impl Plan {
         command.args(["replay", &seed.to_string(), "--scenario", &self.scenario.to_string()]);
         if !self.without.is_empty() {
             command.args(["--without", &self.without.join(",")]);
+        }
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
         }
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Ok(Started { seed, child: child.context("start a process for a seed")? })
@@ -153,26 +160,31 @@ impl Progress {
 pub fn run(seeds: impl Iterator<Item = u64>, plan: &Plan) -> anyhow::Result<Ending> {
     let seeds: Vec<u64> = seeds.collect();
     let mut progress = Progress::new(seeds.len() as u64);
-    let (mut worst, mut sum) = (Ending::Passed, Tally::default());
+    let (mut worst, mut coverage) = (Ending::Passed, Coverage::default());
     plan.each(seeds.iter().copied(), |seed, output| {
         let ending = ending_of(output);
         progress.step(ending != Ending::Passed);
-        if let Some(tally) = tally_of(output) {
-            add(&mut sum, &tally);
-        }
+        coverage.note(tally_of(output).as_ref());
         if ending != Ending::Passed {
             report(seed, plan, ending, output);
             worst = if worst.code() > ending.code() { worst } else { ending };
         }
         Enough::No
     })?;
+    let sum = &coverage.sum;
     let counts: Vec<String> = sum.fired.iter().map(|(class, times)| format!("{class} {times}")).collect();
     println!("faults while an operation was under way: {}", counts.join(", "));
+    println!("timelines that each class struck: {}", coverage.classes());
     if plan.scenario == Scenario::Node {
+        println!("{}", coverage.missed());
         let unreached: Vec<&str> = all_points().filter(|point| !sum.reached.contains_key(*point)).collect();
         println!("reached by no seed: {}", if unreached.is_empty() { "nothing".into() } else { unreached.join("; ") });
     }
-    println!("{} operations answered, {} judged for linearizability", sum.operations, sum.linearized);
+    let Tally { operations, linearized, undecided, serialized, .. } = sum;
+    println!(
+        "{operations} operations answered, {linearized} judged for linearizability, {undecided} undecided, {serialized} steps of \
+         transactions judged for serializability"
+    );
     let summary = format!(
         "{} seeds of {}, {} failed, {:.0} a minute",
         progress.done,
@@ -181,7 +193,7 @@ pub fn run(seeds: impl Iterator<Item = u64>, plan: &Plan) -> anyhow::Result<Endi
         progress.per_minute()
     );
     println!("{summary}");
-    note_in_ledger(&format!("{}: {summary}; {sum}", seeds_line(&seeds)));
+    note_in_ledger(&format!("{}: {summary}; {sum}; timelines: {}", seeds_line(&seeds), coverage.classes()));
     Ok(worst)
 }
 
@@ -190,16 +202,6 @@ fn seeds_line(seeds: &[u64]) -> String {
         [first, .., last] => format!("{first}..{}", last + 1),
         [one] => format!("{one}"),
         [] => "none".into(),
-    }
-}
-
-/// Adds what one timeline has counted.
-pub fn add(sum: &mut Tally, tally: &Tally) {
-    sum.operations += tally.operations;
-    sum.linearized += tally.linearized;
-    sum.lasted_ms += tally.lasted_ms;
-    for (into, from) in [(&mut sum.fired, &tally.fired), (&mut sum.reached, &tally.reached)] {
-        from.iter().for_each(|(name, count)| *into.entry(name.clone()).or_default() += count);
     }
 }
 
@@ -257,24 +259,4 @@ pub fn mutants(seeds: &Range<u64>, scenarios: impl Iterator<Item = Scenario>, pl
     println!("{summary}");
     note_in_ledger(&format!("mutants {}..{}: {summary}", seeds.start, seeds.end));
     Ok(if missed == 0 { Ending::Passed } else { Ending::Broken })
-}
-
-/// Runs every seed twice and compares: the same seed must give the same output, trace hash included.
-pub fn check_replay(seeds: Range<u64>, plan: &Plan) -> anyhow::Result<Ending> {
-    let (mut first, mut divergent) = (None, 0);
-    let twice = seeds.clone().flat_map(|seed| [seed, seed]);
-    plan.each(twice, |seed, output| {
-        match first.take() {
-            None => first = Some(output.stdout.clone()),
-            Some(before) if before == output.stdout => {}
-            Some(before) => {
-                divergent += 1;
-                println!("{:?}: seed {seed} of {} gave two traces", Ending::Divergent, plan.scenario);
-                println!("    {}    {}", String::from_utf8_lossy(&before), String::from_utf8_lossy(&output.stdout));
-            }
-        }
-        Enough::No
-    })?;
-    println!("{} seeds of {} twice, {divergent} diverged", seeds.end.saturating_sub(seeds.start), plan.scenario);
-    Ok(if divergent == 0 { Ending::Passed } else { Ending::Divergent })
 }

@@ -71,6 +71,7 @@ impl Client {
     pub async fn finish(&mut self) -> io::Result<usize> {
         let Some(stream) = &mut self.stream else { return Err(ErrorKind::NotConnected.into()) };
         stream.shutdown().await?;
+        tally::fired("N9-end");
         let mut rest = Vec::new();
         let read = time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
         let is_silent = is_silent(stream);

@@ -10,6 +10,7 @@ pub mod busy;
 #[cfg(madsim)]
 pub mod campaign;
 pub mod client;
+pub mod coverage;
 pub mod disk;
 pub mod flawed;
 pub mod judge;
@@ -31,5 +32,7 @@ pub mod timeline;
 pub mod toy;
 pub mod trace;
 pub mod trouble;
+#[cfg(madsim)]
+pub mod twice;
 pub mod workload;
 pub mod world;

@@ -98,7 +98,7 @@ impl Server {
         self.world.trace.note("server", "starts");
         let machine = self.world.server;
         self.task = Some(match self.world.options.scenario {
-            Scenario::Node | Scenario::Mutant(_) => self.start_node(disk, None),
+            Scenario::Node | Scenario::Mutant(_) | Scenario::Leaking(_) => self.start_node(disk, None),
             Scenario::Flawed(flaw) => self.start_node(disk, Some(flaw)),
             Scenario::Toy => machine.spawn(crate::toy::run(disk, address, mode, None)),
             Scenario::Canary(mistake) => machine.spawn(crate::toy::run(disk, address, mode, Some(mistake))),

@@ -105,7 +105,7 @@ impl Options {
         let mode = *random.pick(&[Mode::Always, Mode::Always, Mode::Write, Mode::EverySecond, Mode::No]);
         let is_node = scenario.is_node();
         let life_ms_max = *random.pick(&[200, 1000, 3000, 10_000]);
-        let faults = draw_faults(&mut random, is_node);
+        let faults = draw_faults(&mut random, seed, is_node);
         let mut options = Self {
             seed,
             scenario,
@@ -143,7 +143,12 @@ impl Options {
         }
         // Damage is told from a torn write only where the disk has let the node say what was synced.
         let may_rot = self.mode != Mode::No
-            && self.faults == Faults { stall_one_in: 0, stall_ms_max: self.faults.stall_ms_max, ..Faults::default() };
+            && self.faults
+                == Faults {
+                    stall_ms_max: self.faults.stall_ms_max,
+                    short_one_in: self.faults.short_one_in,
+                    ..Faults::default()
+                };
         if self.scenario.is_node() && may_rot && random.chance(3) {
             crashes.insert(random.index(crashes.len() + 1), Crash::Rot);
         }
@@ -190,6 +195,7 @@ impl Options {
             "lying-syncs" => self.faults.sync_lies_one_in = 0,
             "failed-transfers" => (self.faults.read_fails_one_in, self.faults.write_fails_one_in) = (0, 0),
             "stalls" => self.faults.stall_one_in = 0,
+            "short-calls" => self.faults.short_one_in = 0,
             "full-disk" => self.faults.capacity = usize::MAX,
             "busy-shards" => self.busy.hold_us_max = 0,
             "cores" => self.threads = 1,
@@ -228,6 +234,7 @@ impl Options {
             "lying-syncs",
             "failed-transfers",
             "stalls",
+            "short-calls",
             "full-disk",
             "busy-shards",
             "cores",
@@ -244,20 +251,23 @@ impl Options {
 const SLOW: u64 = 6;
 
 /// The toy ends when the disk is full, so only a node meets one that fills up.
-fn draw_faults(random: &mut Random, is_node: bool) -> Faults {
+fn draw_faults(random: &mut Random, seed: u64, is_node: bool) -> Faults {
     let full = if is_node { 20_000 + random.index(200_000) } else { usize::MAX };
     let (stall_one_in, stall_ms_max) = (*random.pick(&[0, 0, 50, SLOW]), *random.pick(&[5, 100, 700, 4000]));
     let faults = Faults {
         sync_fails_one_in: *random.pick(&[0, 0, 60, 300]),
         stall_one_in,
         stall_ms_max: stall_ms_max.min(if stall_one_in == SLOW { 100 } else { u64::MAX }),
-        capacity: *random.pick(&[usize::MAX, usize::MAX, usize::MAX, full]),
+        capacity: *random.pick(&[usize::MAX, usize::MAX, full]),
         ..Faults::default()
     };
     if !is_node {
         return faults;
     }
+    // Drawn apart, so that it changes nothing else.
+    let mut apart = Random::of(seed, "short transfers");
     Faults {
+        short_one_in: *apart.pick(&[0, 0, 2, 10]),
         sync_lies_one_in: *random.pick(&[0, 0, 0, 0, 0, 20]),
         read_fails_one_in: *random.pick(&[0, 0, 0, 10]),
         write_fails_one_in: *random.pick(&[0, 0, 0, 100]),
@@ -278,7 +288,7 @@ fn draw_network(seed: u64, is_node: bool) -> NetworkFaults {
         bandwidth: *random.pick(&[0, 0, 0, 2_000_000]),
         short_one_in: *random.pick(&[0, 8, 8, 2]),
         reset_one_in: *random.pick(&[0, 0, 2000, 200]),
-        silence_one_in: *random.pick(&[0, 0, 0, 1000]),
+        silence_one_in: *random.pick(&[0, 0, 1000]),
         hang_one_in: *random.pick(&[0, 0, 20]),
         ..calm
     }

@@ -3,8 +3,12 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use simurgh_kernel::core::NodeStopped;
+use simurgh_kernel::core::{NodeStopped, PanicAsked};
 use simurgh_kernel::{rehearsal, simulation, time};
+
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::options::{Options, Scenario};
 use crate::tally::{self, Tally};
@@ -63,8 +67,10 @@ pub fn one(seed: u64, scenario: Scenario, without: &[String], print: bool) -> an
         options.without(part)?;
     }
     println!("{options}");
-    if let Scenario::Mutant(mistake) = scenario {
-        rehearsal::plant(Some(mistake));
+    match scenario {
+        Scenario::Mutant(mistake) => rehearsal::plant(Some(mistake)),
+        Scenario::Leaking(leak) => rehearsal::leak(leak),
+        Scenario::Node | Scenario::Flawed(_) | Scenario::Toy | Scenario::Canary(_) => {}
     }
     let trace = Trace::new(print);
     let (noted, network) = (trace.clone(), options.network.clone());
@@ -100,7 +106,7 @@ fn tally_of(lasted_ms: u64) -> Tally {
 fn fail_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if panic.payload().is::<NodeStopped>() {
+        if panic.payload().is::<NodeStopped>() || panic.payload().is::<PanicAsked>() {
             return;
         }
         usual(panic);
@@ -124,12 +130,14 @@ impl Errors {
             tracing_subscriber::filter::LevelFilter::ERROR
         };
         let errors = self.clone();
-        tracing_subscriber::fmt()
+        let lines = tracing_subscriber::fmt()
             .without_time()
             .with_ansi(false)
             .with_max_level(level)
             .with_writer(move || Line { errors: errors.clone(), print })
-            .init();
+            .finish();
+        // The simulator enters a span for every step of every task: a fifth of a timeline's time, and only a reader wants them.
+        lines.with(filter_fn(move |seen| print || seen.is_event())).init();
     }
 
     fn unexplained(&self) -> impl Iterator<Item = String> {

@@ -14,6 +14,8 @@ pub enum Scenario {
     Mutant(rehearsal::Mistake),
     /// A node that makes a mistake with its files, which the judges must find.
     Flawed(Flaw),
+    /// A node that the real world gets into, which comparing two runs of a seed must show.
+    Leaking(rehearsal::Leak),
     /// A small server inside the simulator, without mistakes: the judges must pass it.
     Toy,
     /// The toy, with one planted mistake that the judges must find.
@@ -91,10 +93,15 @@ impl Scenario {
         mutants.chain(flawed).chain(MISTAKES.iter().map(|(mistake, _)| Self::Canary(*mistake)))
     }
 
+    /// Every scenario that the real world gets into.
+    pub fn leaking() -> impl Iterator<Item = Self> {
+        rehearsal::Leak::ALL.iter().map(|(leak, _)| Self::Leaking(*leak))
+    }
+
     /// Whether a whole node runs.
     pub fn is_node(self) -> bool {
         match self {
-            Self::Node | Self::Mutant(_) | Self::Flawed(_) => true,
+            Self::Node | Self::Mutant(_) | Self::Flawed(_) | Self::Leaking(_) => true,
             Self::Toy | Self::Canary(_) => false,
         }
     }
@@ -104,7 +111,7 @@ impl FromStr for Scenario {
     type Err = anyhow::Error;
 
     fn from_str(word: &str) -> anyhow::Result<Self> {
-        let known = [Self::Node, Self::Toy].into_iter().chain(Self::with_mistakes());
+        let known = [Self::Node, Self::Toy].into_iter().chain(Self::with_mistakes()).chain(Self::leaking());
         known
             .into_iter()
             .find(|scenario| scenario.to_string() == word)
@@ -125,6 +132,10 @@ impl fmt::Display for Scenario {
                 let named = FLAWS.iter().find(|(known, _)| known == flaw);
                 write!(f, "flawed-{}", named.map_or("", |(_, name)| name))
             }
+            Self::Leaking(leak) => {
+                let named = rehearsal::Leak::ALL.iter().find(|(known, _)| known == leak);
+                write!(f, "leak-{}", named.map_or("", |(_, name)| name))
+            }
             Self::Canary(mistake) => {
                 let named = MISTAKES.iter().find(|(known, _)| known == mistake);
                 write!(f, "canary-{}", named.map_or("", |(_, name)| name))
@@ -139,7 +150,9 @@ mod tests {
 
     #[test]
     fn scenarios_read_back_as_written_and_none_has_the_name_of_another() {
-        let all: Vec<Scenario> = Scenario::with_mistakes().chain([Scenario::Node, Scenario::Toy]).collect();
+        let leaking = Scenario::leaking();
+        let all: Vec<Scenario> =
+            Scenario::with_mistakes().chain(leaking).chain([Scenario::Node, Scenario::Toy]).collect();
         for scenario in &all {
             assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), *scenario);
         }

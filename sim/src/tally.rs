@@ -9,7 +9,7 @@ use std::str::FromStr;
 use simurgh_kernel::rehearsal::Point;
 
 /// The classes of faults of one node, by the names of the project's reliability notes.
-pub const CLASSES: [(&str, &str); 20] = [
+pub const CLASSES: [(&str, &str); 24] = [
     ("N2", "a packet was delayed or carried slowly"),
     ("N5", "server and clients were cut off from each other"),
     ("N6", "one direction was cut"),
@@ -17,16 +17,20 @@ pub const CLASSES: [(&str, &str); 20] = [
     ("N9-reset", "a connection was reset"),
     ("N9-silence", "a connection fell silent"),
     ("N9-hang", "a connect was never answered"),
+    ("N9-end", "one direction of a connection ended before the other"),
     ("N10", "a pipe was full: back-pressure"),
     ("P1", "the server was killed"),
     ("P2", "it was killed again while it was starting"),
     ("P3", "it was stopped and went on"),
     ("P4", "the power went"),
+    ("P5", "the task of a connection panicked"),
     ("T1", "its wall clock was off"),
     ("T2", "its wall clock drifted"),
     ("T3", "its wall clock stepped"),
     ("S1", "unsynced sectors or names were lost"),
+    ("S2", "a write was torn"),
     ("S3", "a sync, a write or a read failed"),
+    ("S3-short", "a read or write moved less than asked, or was interrupted"),
     ("S4", "the disk was full"),
     ("S5", "bits rotted, sectors failed, writes were lost, misplaced or lied about, the disk was wiped"),
     ("S6", "the disk stalled"),
@@ -62,8 +66,36 @@ pub struct Tally {
     pub operations: u64,
     /// Those of them whose history was judged for linearizability.
     pub linearized: u64,
+    /// Those of them whose search was given up, which is a finding.
+    pub undecided: u64,
+    /// Steps of transactions that were judged for strict serializability.
+    pub serialized: u64,
     /// Milliseconds of virtual time.
     pub lasted_ms: u64,
+}
+
+impl Tally {
+    fn numbers(&self) -> [(&'static str, u64); 5] {
+        self.clone().numbers_mut().map(|(name, number)| (name, *number))
+    }
+
+    fn numbers_mut(&mut self) -> [(&'static str, &mut u64); 5] {
+        [
+            ("operations", &mut self.operations),
+            ("linearized", &mut self.linearized),
+            ("undecided", &mut self.undecided),
+            ("serialized", &mut self.serialized),
+            ("lasted", &mut self.lasted_ms),
+        ]
+    }
+
+    /// Adds what one timeline has counted.
+    pub fn add(&mut self, tally: &Self) {
+        self.numbers_mut().into_iter().zip(tally.numbers()).for_each(|((_, into), (_, from))| *into += from);
+        for (into, from) in [(&mut self.fired, &tally.fired), (&mut self.reached, &tally.reached)] {
+            from.iter().for_each(|(name, count)| *into.entry(name.clone()).or_default() += count);
+        }
+    }
 }
 
 thread_local! {
@@ -116,6 +148,16 @@ pub fn linearized(operations: usize) {
     TALLY.with_borrow_mut(|tally| tally.linearized += operations as u64);
 }
 
+/// Steps of a transaction are judged for strict serializability.
+pub fn serialized(steps: usize) {
+    TALLY.with_borrow_mut(|tally| tally.serialized += steps as u64);
+}
+
+/// The search for an order of these was given up.
+pub fn undecided(operations: usize) {
+    TALLY.with_borrow_mut(|tally| tally.undecided += operations as u64);
+}
+
 /// Everything so far.
 pub fn tally() -> Tally {
     TALLY.with_borrow(Clone::clone)
@@ -129,7 +171,8 @@ pub fn all_points() -> impl Iterator<Item = &'static str> {
 /// One line, which reads back.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "operations {} linearized {} lasted {}", self.operations, self.linearized, self.lasted_ms)?;
+        let numbers = self.numbers().map(|(name, number)| format!("{name} {number}"));
+        f.write_str(&numbers.join(" "))?;
         for (marker, counts) in [('!', &self.fired), ('@', &self.reached)] {
             for (name, count) in counts {
                 write!(f, "; {marker}{name} = {count}")?;
@@ -145,12 +188,17 @@ impl FromStr for Tally {
     fn from_str(line: &str) -> Result<Self, ()> {
         let mut parts = line.split("; ");
         let words: Vec<&str> = parts.next().ok_or(())?.split(' ').collect();
-        let ["operations", operations, "linearized", linearized, "lasted", lasted] = words.as_slice() else {
-            return Err(());
-        };
         let number = |text: &str| text.parse().map_err(|_| ());
-        let (operations, linearized, lasted_ms) = (number(operations)?, number(linearized)?, number(lasted)?);
-        let mut tally = Tally { operations, linearized, lasted_ms, ..Self::default() };
+        let mut tally = Self::default();
+        if words.len() != 2 * tally.numbers_mut().len() {
+            return Err(());
+        }
+        for ((name, into), words) in tally.numbers_mut().into_iter().zip(words.chunks(2)) {
+            if words[0] != name {
+                return Err(());
+            }
+            *into = number(words[1])?;
+        }
         for part in parts {
             let (name, count) = part.rsplit_once(" = ").ok_or(())?;
             let counts = if name.starts_with('!') { &mut tally.fired } else { &mut tally.reached };
@@ -168,7 +216,7 @@ mod tests {
     fn a_tally_reads_back_as_written() {
         let counts = |name: &str| BTreeMap::from([(name.to_owned(), 3)]);
         let (fired, reached) = (counts("N9-reset"), counts("a crash inside recovery"));
-        let tally = Tally { fired, reached, operations: 7, linearized: 5, lasted_ms: 60 };
+        let tally = Tally { fired, reached, operations: 7, linearized: 5, undecided: 1, serialized: 4, lasted_ms: 60 };
         assert_eq!(tally.to_string().parse(), Ok(tally));
         assert_eq!("nonsense".parse::<Tally>(), Err(()));
     }

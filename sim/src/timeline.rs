@@ -17,7 +17,7 @@ use crate::judge::{self, counting, crew, linear};
 use crate::lives::Server;
 use crate::options::Options;
 use crate::trace::Trace;
-use crate::workload::{self, Histories, bank, counter, expiry, groups, kinds, mirror, queue, swap};
+use crate::workload::{self, Histories, append, bank, counter, expiry, groups, kinds, mirror, queue, swap};
 use crate::world::{Finding, World};
 use crate::{tally, trouble};
 
@@ -100,7 +100,7 @@ impl Clients {
         for task in &mut self.tasks {
             task.output().await;
         }
-        let mut last_look = self.machine.spawn(last_look(world.clone()));
+        let mut last_look = self.machine.spawn(last_look(world.clone(), self.histories.appends.clone()));
         self.end = last_look.output().await.flatten();
     }
 
@@ -114,6 +114,7 @@ impl Clients {
                 world.find(Finding::Broken, format!("queues: {what}"));
             }
             self.judge_span(world, &span);
+            self.judge_appends(world, &span);
         }
         if let Some(end) = self.end.as_ref().filter(|_| world.options.nothing_may_be_lost()) {
             self.judge_end(world, end);
@@ -139,6 +140,16 @@ impl Clients {
             let operations: Vec<_> = operations.into_iter().filter(|operation| inside(operation.invoked_ns)).collect();
             tally::linearized(operations.len());
             judge_register(world, key, &operations, span.before);
+        }
+    }
+
+    /// What began in the part of the timeline; what others have appended may be there.
+    fn judge_appends(&self, world: &World, span: &Span) {
+        let inside = |ns: u64| span.from_ns <= ns && ns < span.to_ns;
+        let history = self.histories.appends.history();
+        let (inside, others): (Vec<_>, Vec<_>) = history.into_iter().partition(|one| inside(one.invoked_ns));
+        if let Some(what) = judge::append::judge(&inside, &others) {
+            world.find(Finding::Broken, format!("appends: {what}"));
         }
     }
 
@@ -209,12 +220,15 @@ fn judge_register(world: &World, key: usize, operations: &[Operation], before: C
         Verdict::Impossible => {
             world.find(Finding::Broken, format!("register {key} has no order: {operations:?}"));
         }
-        Verdict::Undecided => world.find(Finding::Broken, format!("register {key} could not be judged")),
+        Verdict::Undecided => {
+            tally::undecided(operations.len());
+            world.find(Finding::Broken, format!("register {key} could not be judged"));
+        }
     }
 }
 
 /// What must agree and what is there in the end, read from a server without faults.
-async fn last_look(world: World) -> Option<LastLook> {
+async fn last_look(world: World, appends: append::Book) -> Option<LastLook> {
     let mut client = Client::new(world.address);
     loop {
         let looked = async {
@@ -223,6 +237,7 @@ async fn last_look(world: World) -> Option<LastLook> {
             client.call(&[b"SET", b"alive", b"1"]).await?;
             if world.options.scenario.is_node() {
                 mirror::look(&world, "last look", &mut client).await?;
+                append::look(&world, &appends, &mut client).await?;
                 replay(&world, &mut client).await?;
             }
             let counter = counter::read(&mut client).await?;

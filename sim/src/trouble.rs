@@ -55,7 +55,7 @@ impl Trouble {
     /// Draws the trouble of a timeline.
     pub fn draw(seed: u64) -> Self {
         let mut random = Random::of(seed, "trouble");
-        let one_in = *random.pick(&[0, 4, 3]);
+        let one_in = *random.pick(&[0, 3, 2]);
         let mut trouble = Self {
             kinds: Kind::ALL.into_iter().filter(|_| random.chance(one_in)).collect(),
             every_ms_max: *random.pick(&[300, 1500, 5000]),

@@ -40,17 +40,23 @@ pub fn available_cores() -> usize {
 
 /// Runs an essential task: if it panics, the process aborts at once (in the simulator, the run fails).
 pub async fn abort_on_panic<F: Future>(future: F) -> F::Output {
-    struct Guarded<F>(Pin<Box<F>>);
+    /// Nothing is left where the task has ended in the simulator, though others may still wake it.
+    struct Guarded<F>(Option<Pin<Box<F>>>);
     impl<F: Future> Future for Guarded<F> {
         type Output = F::Output;
         fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-            match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+            let Some(task) = &mut self.0 else { return Poll::Pending };
+            match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))) {
                 Ok(poll) => poll,
-                Err(panic) => abort(panic),
+                Err(panic) => {
+                    let poll = abort(panic);
+                    self.0 = None;
+                    poll
+                }
             }
         }
     }
-    Guarded(Box::pin(future)).await
+    Guarded(Some(Box::pin(future))).await
 }
 
 /// Aborts the process when dropped by an unwinding panic; costs nothing otherwise. For essential code that runs inside a
@@ -97,6 +103,23 @@ pub fn abort_node() -> ! {
 #[derive(Debug)]
 pub struct NodeStopped;
 
+/// Panics because a client asked for it, which ends the task that runs this and must cost nobody else anything.
+#[cfg(not(madsim))]
+pub fn panic_as_asked() -> ! {
+    panic!("a client asked for it")
+}
+
+/// The same. Unlike other panics this one is no finding.
+#[cfg(madsim)]
+pub fn panic_as_asked() -> ! {
+    std::panic::panic_any(PanicAsked)
+}
+
+/// What [`panic_as_asked`] unwinds with in the simulator.
+#[cfg(madsim)]
+#[derive(Debug)]
+pub struct PanicAsked;
+
 /// The panic hook has already told what happened; nothing may run after it, not even destructors.
 #[cfg(not(madsim))]
 #[cold]
@@ -104,12 +127,12 @@ fn abort<T>(_panic: Box<dyn std::any::Any + Send>) -> Poll<T> {
     std::process::abort()
 }
 
-/// A node that stopped itself is gone already. Any other panic has already failed the run by the simulator's panic
+/// A node that stopped itself is gone already, and a panic that was asked for ends its task, as in production. Any other panic has already failed the run by the simulator's panic
 /// hook; the executor carries it to the runner.
 #[cfg(madsim)]
 #[cold]
 fn abort<T>(panic: Box<dyn std::any::Any + Send>) -> Poll<T> {
-    if !panic.is::<NodeStopped>() {
+    if !panic.is::<NodeStopped>() && !panic.is::<PanicAsked>() {
         std::panic::resume_unwind(panic);
     }
     Poll::Pending

@@ -151,6 +151,21 @@ impl Point {
     ];
 }
 
+/// A way in which the real world gets into a simulated one, so that the same seed gives another timeline. Planted to prove that
+/// comparing two runs of a seed shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leak {
+    /// Entropy is drawn from the operating system.
+    Entropy,
+    /// Wall time is read from the machine that the simulation runs on.
+    Clock,
+}
+
+impl Leak {
+    /// Each with the word that names it.
+    pub const ALL: [(Self, &'static str); 2] = [(Self::Entropy, "entropy"), (Self::Clock, "clock")];
+}
+
 #[cfg(not(madsim))]
 mod mode {
     use super::{Mistake, Point};
@@ -179,9 +194,10 @@ mod mode {
     use std::cell::{Cell, RefCell};
     use std::collections::BTreeMap;
 
-    use super::{Mistake, Point};
+    use super::{Leak, Mistake, Point};
 
     thread_local! {
+        static LEAKING: Cell<Option<Leak>> = const { Cell::new(None) };
         static PLANTED: Cell<Option<Mistake>> = const { Cell::new(None) };
         static REACHED: RefCell<BTreeMap<Point, u64>> = const { RefCell::new(BTreeMap::new()) };
     }
@@ -206,6 +222,16 @@ mod mode {
     /// Plants a mistake, or none. For the simulator alone.
     pub fn plant(mistake: Option<Mistake>) {
         PLANTED.set(mistake);
+    }
+
+    /// Lets the real world in. For the simulator alone.
+    pub fn leak(leak: Leak) {
+        LEAKING.set(Some(leak));
+    }
+
+    /// Whether the real world gets in this way.
+    pub(crate) fn leaks(leak: Leak) -> bool {
+        LEAKING.get() == Some(leak)
     }
 
     /// How often each point was reached.

@@ -431,7 +431,7 @@ impl Connection {
                     wanted.reply(&self.node, &mut client.reply);
                 }
             }
-            Wait::Panic => panic!("DEBUG PANIC-CONNECTION asked for it"),
+            Wait::Panic => simurgh_kernel::core::panic_as_asked(),
             Wait::Shutdown { saves, forced } => {
                 if saves && !self.node.save_before_stop().await && !forced {
                     if let Some(client) = &mut self.client {

@@ -30,6 +30,15 @@ pub struct File {
     length_dirty: bool,
 }
 
+/// What a file has lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// Something of it.
+    pub is_lost: bool,
+    /// Something of it, and something that was written with it is there.
+    pub is_torn: bool,
+}
+
 impl File {
     /// What reading shows.
     pub fn bytes(&self) -> &[u8] {
@@ -84,23 +93,28 @@ impl File {
         self.length_dirty = false;
     }
 
-    /// What is left when the power goes, and whether anything was lost.
-    pub fn lose_power(&mut self, random: &mut Random) -> bool {
+    /// The power goes: what was lost of it.
+    pub fn lose_power(&mut self, random: &mut Random) -> Loss {
         let before = self.platter.len();
         if self.length_dirty {
             self.platter.resize(surviving_length(before, self.cache.len(), random), 0);
         }
         fill_garbage(&mut self.platter, before, &self.dirty, random);
         let lost_one_in = random.between(1, 4);
+        let (mut kept, mut missing) = (0, 0);
         for sector in std::mem::take(&mut self.dirty) {
-            if !random.chance(lost_one_in) {
+            if random.chance(lost_one_in) {
+                missing += 1;
+            } else {
                 copy_sector(&self.cache, &mut self.platter, sector);
+                kept += 1;
             }
         }
         let is_lost = self.cache != self.platter;
+        let is_torn = is_lost && kept > 0 && (missing > 0 || self.cache.len() != self.platter.len());
         self.cache.clone_from(&self.platter);
         self.length_dirty = false;
-        is_lost
+        Loss { is_lost, is_torn }
     }
 
     /// Changes bytes at rest, as a disk does: the cache and the platter both show it after a restart. What was there.

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use simurgh_kernel::disk::{Failure, RawDone, RawFile, Sync};
+use simurgh_kernel::disk::{Failure, RawDone, RawFile, Sync, transfer};
 use simurgh_kernel::time;
 
 use super::names::Inode;
@@ -50,7 +50,11 @@ impl SimFile {
         let file = state.by_inode(self.inode)?;
         let overwritten = file.bytes().len().saturating_sub(offset);
         let fits = bytes.len().min(room.saturating_add(overwritten));
-        file.write(offset, &bytes[..fits]);
+        transfer::write_all(&bytes[..fits], offset as u64, |bytes, offset| {
+            let length = state.part(bytes.len())?;
+            state.by_inode(self.inode)?.write(size(offset), &bytes[..length]);
+            Ok(length)
+        })?;
         if fits < bytes.len() {
             state.refused_writes += 1;
             tally::fired("S4");

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use simurgh_kernel::disk::{DirectoryLock, Disk, LogFile, Operation};
+use simurgh_kernel::disk::{DirectoryLock, Disk, LogFile, Operation, transfer};
 use simurgh_kernel::time;
 
 use crate::random::Random;
@@ -33,6 +33,8 @@ pub struct Faults {
     pub read_fails_one_in: u64,
     /// A write fails, and leaves a part of it.
     pub write_fails_one_in: u64,
+    /// A system call moves less than it was asked to, or is interrupted before it has moved anything.
+    pub short_one_in: u64,
     /// An operation stalls once in this many; 0 is never.
     pub stall_one_in: u64,
     /// The longest stall.
@@ -48,6 +50,7 @@ impl Default for Faults {
             sync_lies_one_in: 0,
             read_fails_one_in: 0,
             write_fails_one_in: 0,
+            short_one_in: 0,
             stall_one_in: 0,
             stall_ms_max: 0,
             capacity: usize::MAX,
@@ -150,8 +153,12 @@ impl Platter {
         let mut state = self.state();
         let State { names, files, random, .. } = &mut *state;
         for file in files.values_mut() {
-            if file.lose_power(random) {
+            let loss = file.lose_power(random);
+            if loss.is_lost {
                 tally::fired("S1");
+            }
+            if loss.is_torn {
+                tally::fired("S2");
             }
         }
         if names.lose_power(random) {
@@ -265,6 +272,28 @@ impl State {
         if is_unreadable { Err(io::Error::other(INJECTED)) } else { Ok(()) }
     }
 
+    /// How much of a transfer the next system call moves.
+    fn part(&mut self, length: usize) -> io::Result<usize> {
+        if length == 0 || !self.random.chance(self.faults.short_one_in) {
+            return Ok(length);
+        }
+        tally::fired("S3-short");
+        if self.random.chance(2) { Err(ErrorKind::Interrupted.into()) } else { Ok(1 + self.random.index(length)) }
+    }
+
+    /// Reads as a process does that asks again for what a call has left out.
+    fn read(&mut self, path: &str, offset: usize, length: usize) -> io::Result<Vec<u8>> {
+        self.may_read(path, offset, length)?;
+        let inode = self.inode(path)?;
+        let there = self.by_inode(inode)?.bytes().len().saturating_sub(offset);
+        transfer::read_all(offset as u64, length.min(there), |into, offset| {
+            let length = self.part(into.len())?;
+            let bytes = self.by_inode(inode)?.bytes();
+            into[..length].copy_from_slice(&bytes[size(offset)..size(offset) + length]);
+            Ok(length)
+        })
+    }
+
     fn forget_unreachable(&mut self) {
         let reachable = self.names.reachable();
         self.files.retain(|inode, _| reachable.contains(inode));
@@ -320,20 +349,11 @@ fn size(number: u64) -> usize {
 
 impl Disk for SimDisk {
     fn read<'a>(&'a self, path: &'a str) -> Operation<'a, Vec<u8>> {
-        self.after_delay(move |state| {
-            state.may_read(path, 0, usize::MAX)?;
-            Ok(state.file(path)?.bytes().to_vec())
-        })
+        self.after_delay(move |state| state.read(path, 0, usize::MAX))
     }
 
     fn read_range<'a>(&'a self, path: &'a str, offset: u64, length: usize) -> Operation<'a, Vec<u8>> {
-        self.after_delay(move |state| {
-            state.may_read(path, size(offset), length)?;
-            let bytes = state.file(path)?.bytes();
-            let start = size(offset).min(bytes.len());
-            let end = start.saturating_add(length).min(bytes.len());
-            Ok(bytes[start..end].to_vec())
-        })
+        self.after_delay(move |state| state.read(path, size(offset), length))
     }
 
     fn length<'a>(&'a self, path: &'a str) -> Operation<'a, u64> {

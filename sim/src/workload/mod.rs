@@ -11,18 +11,22 @@
 //! | [`expiry`] | keys with a time to live | none gone early, none there late, the moment never moves, what died stays dead |
 //! | [`queue`] | items pushed to lists, waited for and taken or moved | each taken once, in order, by who came first; none lost |
 //! | [`kinds`] | changes of a client's own keys of every type, in and out of MULTI | a prefix of the changes is there |
+//! | [`append`] | transactions and scripts that append to lists and read them | one order of all of them explains every reply |
 //! | [`mirror`] | one change of several types at once, by all clients | whoever looks finds them equal |
 //! | [`rewriter`] | snapshots and rewrites of the log | what the others find |
 //! | [`groups`] | entries of a stream, shared out among the consumers of a group | each delivered and acknowledged once, none lost, ids rise |
 //! | [`tracking`] | what readers keep of keys that others write | who keeps an old value is told |
 //! | [`pubsub`] | numbered messages, and keyspace events | heard in order, once, none invented, none missed between others |
 //! | [`echo`] | pipelines of every size, on connections that live shortly | as many replies as requests, in order, everybody's own |
+//! | [`doomed`] | connections whose task panics | they end, and nothing behind the panic happens |
 //! | [`slow`] | replies of megabytes to a reader who takes his time | all of it, and the server holds no more than its limit |
 //!
 //! To add one: a file here, a row in [`ALL`], and its history in [`Histories`] if it is judged in the end.
 
+pub mod append;
 pub mod bank;
 pub mod counter;
+pub mod doomed;
 pub mod echo;
 pub mod expiry;
 pub mod groups;
@@ -65,6 +69,8 @@ pub struct Histories {
     pub events: pubsub::Voices,
     /// Of [`groups`].
     pub crew: groups::Book,
+    /// Of [`append`].
+    pub appends: append::Book,
     /// Of [`tracking`].
     pub written: tracking::Written,
 }
@@ -159,6 +165,13 @@ pub const ALL: &[Workload] = &[
         run: |world, _, index| Box::pin(kinds::run(world, index)),
     },
     Workload {
+        name: "append",
+        group: "append",
+        draw: |random| *random.pick(&[0, 0, 2, 4]),
+        is_for_toy: false,
+        run: |world, histories, index| Box::pin(append::run(world, histories.appends.clone(), index)),
+    },
+    Workload {
         name: "mirror",
         group: "mirror",
         draw: |random| *random.pick(&[0, 0, 2, 3]),
@@ -234,6 +247,13 @@ pub const ALL: &[Workload] = &[
         draw: |random| *random.pick(&[0, 1, 4]),
         is_for_toy: false,
         run: |world, _, index| Box::pin(echo::run(world, index)),
+    },
+    Workload {
+        name: "doomed",
+        group: "doomed",
+        draw: |random| u64::from(random.chance(4)),
+        is_for_toy: false,
+        run: |world, _, index| Box::pin(doomed::run(world, index)),
     },
     Workload {
         name: "slow",

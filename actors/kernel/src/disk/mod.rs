@@ -21,6 +21,7 @@ pub mod conformance;
 mod log_file;
 #[cfg(not(madsim))]
 mod plain;
+pub mod transfer;
 #[cfg(not(madsim))]
 mod uring;
 

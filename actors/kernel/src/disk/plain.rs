@@ -6,13 +6,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::future::ready;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
 
 use super::log_file::{Failure, LogFile, RawDone, RawFile, Sync};
-use super::{DirectoryLock, Disk, Operation, uring};
+use super::{DirectoryLock, Disk, Operation, transfer, uring};
 
 /// A directory of the real file system as a disk's root.
 #[derive(Debug, Clone)]
@@ -49,12 +49,11 @@ fn done<'a, T: Send + 'a>(result: io::Result<T>) -> Operation<'a, T> {
     Box::pin(ready(result))
 }
 
+/// Room is made for what is there, however much is asked for.
 fn read_range(path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    io::Seek::seek(&mut file, io::SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    file.take(length as u64).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let file = File::open(path)?;
+    let there = usize::try_from(file.metadata()?.len().saturating_sub(offset)).unwrap_or(usize::MAX);
+    transfer::read_all(offset, length.min(there), |bytes, offset| file.read_at(bytes, offset))
 }
 
 fn list(directory: &Path) -> io::Result<Vec<String>> {
@@ -93,7 +92,7 @@ fn lock_directory(directory: &Path) -> io::Result<DirectoryLock> {
 
 impl Disk for PlainDisk {
     fn read<'a>(&'a self, path: &'a str) -> Operation<'a, Vec<u8>> {
-        done(fs::read(self.at(path)))
+        done(read_range(&self.at(path), 0, usize::MAX))
     }
 
     fn read_range<'a>(&'a self, path: &'a str, offset: u64, length: usize) -> Operation<'a, Vec<u8>> {
@@ -152,7 +151,8 @@ struct PlainFile {
 
 impl PlainFile {
     fn append(&self, offset: u64, bytes: &[u8], sync: Sync) -> Result<(), Failure> {
-        self.file.write_all_at(bytes, offset).map_err(Failure::Write)?;
+        transfer::write_all(bytes, offset, |bytes, offset| self.file.write_at(bytes, offset))
+            .map_err(Failure::Write)?;
         match sync {
             Sync::Data => self.file.sync_data().map_err(Failure::Sync),
             Sync::No => Ok(()),
