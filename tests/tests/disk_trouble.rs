@@ -85,7 +85,6 @@ fn d4_a_log_that_cannot_be_written_refuses_writes_until_it_can() {
 /// In the modes in which replies wait, that of a write to a disk that takes none does, and whoever reads what it changed waits too;
 /// whoever asks how the server does is told.
 #[test]
-#[ignore = "a refusal to a second client is sometimes held until the disk takes what waits: a fault that is not understood yet"]
 fn d4_figures_are_told_while_replies_wait_for_the_disk() {
     if !is_ours_built() {
         return;

@@ -116,6 +116,13 @@ impl Client {
         if self.reply.len() > mark {
             self.node.count_error(&self.reply.bytes()[mark..]);
         }
+        self.note_keyless(mark);
+    }
+
+    /// The reply that begins here tells nothing of keys.
+    pub(crate) fn note_keyless(&mut self, begin: usize) {
+        let begin = self.keyless.filter(|(_, end)| *end == begin).map_or(begin, |(before, _)| before);
+        self.keyless = Some((begin, self.reply.len()));
     }
 
     fn answer_refusal(&mut self, found: Lookup, refusal: &Refusal) {

@@ -117,8 +117,9 @@ pub struct Client {
     pub(crate) walking: Option<Box<Walking>>,
     /// Position of the log that a reply of this hold waits for besides those of the shards held.
     pub(crate) waits_for: u64,
-    /// Where INFO's reply begins and ends: a hold of nothing else waits for no promise, or nobody saw how a full disk does.
-    pub(crate) figures: Option<(usize, usize)>,
+    /// Where replies that tell nothing of keys (INFO's, refusals) begin and end: a hold of nothing else waits for no promise, or
+    /// nobody saw how a full disk does, nor that it takes no writes.
+    pub(crate) keyless: Option<(usize, usize)>,
     /// What it wants to be promised (CLIENT DURABILITY).
     pub(crate) durability: Durability,
 }
@@ -230,7 +231,7 @@ impl Client {
             commands: 0,
             walking: None,
             waits_for: 0,
-            figures: None,
+            keyless: None,
             durability: Durability::default(),
             live,
             generation,
@@ -334,8 +335,8 @@ impl Client {
         let mut set = held.set();
         let changed = self.effects.has_records();
         let promise = self.promise().filter(|_| !has(Mistake::EarlyReply));
-        let tells_figures = self.figures.take() == Some((reply_start, self.reply.len()));
-        if !changed && (promise.is_none() || tells_figures) {
+        let is_keyless = self.keyless.take() == Some((reply_start, self.reply.len()));
+        if !changed && (promise.is_none() || is_keyless) {
             return self.deliver_served(0);
         }
         let position = if changed { self.node.log.append(self.shared.core, &self.effects) } else { 0 };

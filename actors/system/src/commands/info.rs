@@ -122,7 +122,7 @@ pub fn info(client: &mut Client, args: &Args<'_>, shards: &mut dyn Shards) -> Re
         (section.write)(&mut source, &mut lines);
     }
     client.reply.verbatim("txt", lines.0.as_bytes());
-    client.figures = Some((begin, client.reply.len()));
+    client.note_keyless(begin);
     Ok(())
 }
 
