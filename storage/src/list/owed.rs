@@ -138,10 +138,7 @@ impl OwedNodes {
 /// One that is freed before a snapshot has seen it is kept for that.
 impl Drop for Quicklist {
     fn drop(&mut self) {
-        let Some(plan) = self.record().filter(|record| !record.is_given_up()).map(|record| record.plan().clone())
-        else {
-            return;
-        };
+        let Some(plan) = self.wanted_by() else { return };
         let kept = std::mem::take(self);
         let bytes = kept.bytes();
         plan.adopt(Box::new(kept), bytes);

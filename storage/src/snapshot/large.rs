@@ -73,6 +73,11 @@ pub(crate) trait Large: Send + Sync {
 
     /// Takes a step; whether everything has been seen.
     fn visit(&mut self, step: Step, piece: &mut Piece) -> bool;
+
+    /// The snapshot that has not seen everything of it and still wants to: who frees it keeps it for that.
+    fn wanted_by(&self) -> Option<Arc<Plan>> {
+        self.record().filter(|record| !record.is_given_up()).map(|record| record.plan().clone())
+    }
 }
 
 /// Whether the file stands in the midst of its elements.

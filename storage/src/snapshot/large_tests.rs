@@ -1,7 +1,7 @@
 //! Whatever happens to large collections between the cut and the end of a snapshot, its file holds what there was at the cut; and
 //! no command hands over more than the elements near those that it changes.
 
-use super::tests::{Content, Taking, content, load, run};
+use super::tests::{Content, Taking, content, load, pass, run};
 use super::{Format, Step};
 use crate::fixture::Fixture;
 use proptest::prelude::*;
@@ -120,13 +120,7 @@ fn perform(fixture: &mut Fixture, deed: &Deed, taking: Option<&mut Taking>) {
                 fixture.discarded.clear();
             }
         }
-        Deed::Time(ms) => {
-            fixture.now_ms += ms;
-            for shard in &mut fixture.shards {
-                let mut effects = crate::Effects::default();
-                crate::expiry::expire_cycle(shard, fixture.now_ms, 3, crate::Class::NONE, &mut effects);
-            }
-        }
+        Deed::Time(ms) => pass(fixture, *ms),
         Deed::Step => {
             taking.map(|taking| taking.step(fixture));
         }

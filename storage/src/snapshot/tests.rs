@@ -282,6 +282,15 @@ fn deed() -> impl Strategy<Value = Deed> {
     prop_oneof![12 => command, 1 => (1..20i64).prop_map(Deed::Time), 3 => Just(Deed::Step)]
 }
 
+/// Time passes, and what has expired goes.
+pub(super) fn pass(fixture: &mut Fixture, ms: i64) {
+    fixture.now_ms += ms;
+    for shard in &mut fixture.shards {
+        let mut effects = crate::Effects::default();
+        crate::expiry::expire_cycle(shard, fixture.now_ms, 3, crate::Class::NONE, &mut effects);
+    }
+}
+
 fn perform(fixture: &mut Fixture, deed: &Deed, taking: Option<&mut Taking>) {
     match deed {
         Deed::Command { line, database } => {
@@ -289,13 +298,7 @@ fn perform(fixture: &mut Fixture, deed: &Deed, taking: Option<&mut Taking>) {
             run(fixture, line);
             fixture.discarded.clear();
         }
-        Deed::Time(ms) => {
-            fixture.now_ms += ms;
-            for shard in &mut fixture.shards {
-                let mut effects = crate::Effects::default();
-                crate::expiry::expire_cycle(shard, fixture.now_ms, 3, crate::Class::NONE, &mut effects);
-            }
-        }
+        Deed::Time(ms) => pass(fixture, *ms),
         Deed::Step => {
             taking.map(|taking| taking.step(fixture));
         }

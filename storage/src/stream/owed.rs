@@ -119,10 +119,7 @@ fn save(id: StreamId, node: &Listpack, out: &mut crate::rdb::string::Sink<'_>) -
 /// Those that are freed before a snapshot has seen them are kept for that.
 impl Drop for Entries {
     fn drop(&mut self) {
-        let Some(plan) = self.record().filter(|record| !record.is_given_up()).map(|record| record.plan().clone())
-        else {
-            return;
-        };
+        let Some(plan) = self.wanted_by() else { return };
         let kept = std::mem::take(self);
         let bytes = kept.bytes();
         plan.adopt(Box::new(kept), bytes);

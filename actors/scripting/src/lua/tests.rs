@@ -33,7 +33,7 @@ impl Host for Server {
 }
 
 /// Kills after so many looks.
-struct Patience(Cell<u32>);
+pub(super) struct Patience(pub Cell<u32>);
 
 impl Watch for Patience {
     fn is_killed(&self) -> bool {

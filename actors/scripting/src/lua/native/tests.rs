@@ -1,6 +1,7 @@
 //! The unsafe part of the engine with arguments, errors and limits that it does not expect. `valgrind` finds nothing to say of these.
 
-use crate::{CallError, Callable, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, Watch, sha1_hex};
+use super::super::tests::Patience;
+use crate::{CallError, Callable, Host, LogLevel, LuaEngine, Run, Script, ScriptEngine, sha1_hex};
 use simurgh_protocol::resp::Protocol;
 use simurgh_protocol::{Args, Reply};
 use std::cell::{Cell, RefCell};
@@ -43,19 +44,6 @@ impl Host for Server {
 thread_local! {
     /// What the server of this thread was told of errors in replies.
     static NOTED: RefCell<Vec<(String, bool)>> = const { RefCell::new(Vec::new()) };
-}
-
-struct Patience(Cell<u32>);
-
-impl Watch for Patience {
-    fn is_killed(&self) -> bool {
-        self.0.set(self.0.get().saturating_sub(1));
-        self.0.get() == 0
-    }
-
-    fn clock_seconds(&self) -> f64 {
-        0.0
-    }
 }
 
 fn run_in(engine: &mut LuaEngine, source: &str, protocol: Protocol) -> String {
